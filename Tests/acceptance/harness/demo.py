@@ -34,11 +34,11 @@ class Site:
         return self.moderator.partition("#")[2]
 
 
-async def serve(ipc: str, directory: Path, *flags: str) -> Site:
+async def serve(ipc: str, directory: Path, *flags: str, server: Path = SERVER) -> Site:
     """Starts the signalling server."""
     log = directory / "signalling.log"
     child = await process.start(
-        PYTHON, SERVER, "--port", "0", "--ipc", ipc, *flags,
+        PYTHON, server, "--port", "0", "--ipc", ipc, *flags,
         output=log, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     line = (await asyncio.wait_for(child.stdout.readline(), 10)).decode()

@@ -112,10 +112,15 @@ class Firefox:
             raise PageError(f"{method}: {reply['error']}: {reply['message']}")
         return reply["result"]
 
-    async def peer(self) -> "FirefoxPeer":
-        # A window, not a tab: a tab in the background shows no frames.
+    async def open(self, url: str = "about:blank") -> "Page":
+        """Opens a page in a window of its own: a tab in the background shows no frames."""
         context = (await self.command("browsingContext.create", type="window"))["context"]
-        peer = FirefoxPeer(self, context)
+        if url != "about:blank":
+            await self.command("browsingContext.navigate", context=context, url=url, wait="complete")
+        return Page(self, context)
+
+    async def peer(self) -> "FirefoxPeer":
+        peer = FirefoxPeer(await self.open())
         await peer.evaluate(f"(() => {{ {PAGE.read_text()}; return 0; }})()")
         return peer
 
@@ -127,15 +132,14 @@ class Firefox:
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
-class FirefoxPeer(PagePeer):
-    stack = "Firefox"
-    # Its H.264 is a plugin fetched at run time.
-    codecs = ("VP8", "VP9", "AV1")
+class Page:
+    """A page of a Firefox."""
 
     def __init__(self, browser: Firefox, context: str):
         self._browser, self._context = browser, context
 
-    async def evaluate(self, expression):
+    async def evaluate(self, expression: str) -> Any:
+        """Returns the JSON value of an expression, awaited if it is a promise."""
         # As a JSON string, since BiDi serializes values in another format.
         reply = await self._browser.command(
             "script.evaluate",
@@ -148,6 +152,21 @@ class FirefoxPeer(PagePeer):
             raise PageError(reply["exceptionDetails"]["text"])
         return json.loads(reply["result"]["value"])
 
+    async def close(self) -> None:
+        await self._browser.command("browsingContext.close", context=self._context)
+
+
+class FirefoxPeer(PagePeer):
+    stack = "Firefox"
+    # Its H.264 is a plugin fetched at run time.
+    codecs = ("VP8", "VP9", "AV1")
+
+    def __init__(self, page: Page):
+        self.page = page
+
+    async def evaluate(self, expression):
+        return await self.page.evaluate(expression)
+
     async def close(self):
         await self.call("close")
-        await self._browser.command("browsingContext.close", context=self._context)
+        await self.page.close()

@@ -1,6 +1,9 @@
 // One participant's call: the room's state, and a peer connection that follows it.
 
+import { openDevice, openScreen } from "./devices.js";
+import { Elements } from "./elements.js";
 import { cameraEncodings, SCREEN_ENCODINGS } from "./encodings.js";
+import { Encryption } from "./encryption.js";
 import { CallError, PASSING } from "./errors.js";
 import { Peer } from "./peer.js";
 import { RoomState } from "./roomstate.js";
@@ -44,6 +47,7 @@ export class Call extends EventTarget {
   #ownsSignalling;
   #listening = new AbortController();
   #options;
+  #encryption = null;
   #key = null;
   #formerKey;
   #admitted = false;
@@ -56,22 +60,28 @@ export class Call extends EventTarget {
   #slotsOf = null; // their peer
   #hasMissed = false; // whether events of the slots may be missing
   #chosen = new Map(); // stream → the kinds to receive, whatever the view is
+  #elements = new Elements((...what) => this.prefer(...what).catch(() => {}));
   #sampler = new Sampler();
+  #opened = new Set(); // tracks that the call has opened, and has to stop
   #encodings = new Map(); // source → encodings, if they are not the usual ones
 
   /**
    * `transport` as `Signalling` has it, or a `signalling` that outlives this call; `room`, `name`;
    * `role`, `mode` and `settings` that are wished for; `key`: a former call's; `token`: an
    * invitation; `view` as `show()` has it; `codec`: preferred for video; `rtc`: an
-   * `RTCConfiguration`.
+   * `RTCConfiguration`; `encryption`: `{key, id}` as `Encryption` has it, for end-to-end encryption.
    */
-  constructor({ transport, signalling, room, name, key = null, view = "all", ...options }) {
+  constructor({ transport, signalling, encryption, room, name, key = null, view = "all", ...options }) {
     super();
     if (!transport === !signalling) {
       throw new CallError({ reason: "bad-options", message: "give a transport or a signalling" });
     }
     Object.assign(this, { room, name, view });
     this.#options = options;
+    if (encryption) {
+      this.#encryption = new Encryption(encryption);
+      this.#options = { ...options, codec: options.codec ?? "vp8" }; // servers read the clear bytes of no other codec
+    }
     this.#formerKey = key;
     this.#ownsSignalling = !signalling;
     this.#signalling = signalling ?? new Signalling(transport);
@@ -109,7 +119,7 @@ export class Call extends EventTarget {
     }
   }
 
-  /** Leaves the room for good. What was published is not stopped, but for a shared screen. */
+  /** Leaves the room for good. Tracks that others have opened are not stopped, but for a screen's. */
   async close() {
     if (this.state === "left") return;
     const wasIn = this.state !== "idle";
@@ -145,7 +155,9 @@ export class Call extends EventTarget {
   /** Sends this source no more. */
   async unpublish(source) {
     if (!this.#kept(source)) return;
+    const track = this.#kept(source);
     this.#keep(source, null);
+    if (this.#opened.delete(track)) track.stop();
     if (this.peer) await this.#review();
   }
 
@@ -256,6 +268,49 @@ export class Call extends EventTarget {
     return { audio: audio?.receiver.track ?? null, video: video?.receiver.track ?? null };
   }
 
+  /**
+   * From now on the element shows this stream: no larger layer is received than its largest visible
+   * element needs. `null`: the element shows none any more.
+   */
+  watchSize(element, stream) {
+    if (stream && this.state !== "left") this.#elements.add(element, stream);
+    else this.#elements.remove(element);
+  }
+
+  /**
+   * Opens a `microphone` or `camera` (a certain one by `device`, a device id) or a `screen`, and
+   * publishes it. A device that it has opened before is stopped. Resolves to the stream's id, as
+   * `publish` does.
+   */
+  async open(source, options = {}) {
+    const media = await (source === "screen" ? openScreen() : openDevice(source, options));
+    const before = this.#kept(source);
+    if (source !== "screen" && before) media.enabled = before.enabled;
+    if (this.state === "left") {
+      for (const track of source === "screen" ? [media.video, media.audio] : [media]) track?.stop();
+      throw new CallError({ reason: "left", message: ENDINGS.left });
+    }
+    const stream = await this.publish(source, media, options);
+    if (source === "screen") return stream;
+    if (this.#opened.has(before)) before.stop();
+    this.#opened.delete(before);
+    this.#opened.add(media);
+    return stream;
+  }
+
+  /** Encrypts with the key of this id from now on; the callback `key` is asked for it. */
+  useKey(id) {
+    if (!this.#encryption) {
+      throw new CallError({ reason: "bad-options", message: "the call is not encrypted" });
+    }
+    this.#encryption.use(id);
+  }
+
+  /** Counts of encrypted frames: `{sealed, opened, refused, withoutKey}`; `null` if not encrypted. */
+  async encryptionCounts() {
+    return this.state === "left" ? null : ((await this.#encryption?.counts()) ?? null);
+  }
+
   /** Gathers candidates and checks paths again, without a new connection. */
   async restartIce() {
     if (!this.peer) throw new CallError({ reason: "not-connected", message: "there is no connection" });
@@ -340,7 +395,7 @@ export class Call extends EventTarget {
 
   async #connect() {
     const offer = (sdp, sources) => this.#signalling.request("transport.offer", { sdp, sources });
-    const peer = new Peer(offer, this.#options);
+    const peer = new Peer(offer, { ...this.#options, encryption: this.#encryption });
     this.peer = peer;
     peer.addEventListener("state", () => this.#changed());
     peer.addEventListener("lost", () => this.#rejoin("disconnected", "The connection to sfud is lost. Rejoining…"));
@@ -427,6 +482,10 @@ export class Call extends EventTarget {
   #release() {
     this.#listening.abort();
     clearTimeout(this.#retry);
+    this.#elements.close();
+    this.#encryption?.close();
+    for (const track of this.#opened) track.stop();
+    this.#opened.clear();
     if (this.#ownsSignalling) this.#signalling.close();
   }
 
@@ -515,6 +574,7 @@ export class Call extends EventTarget {
         break;
       case "subscription.connected":
         this.#slots?.connected(data);
+        this.#elements.refresh();
         return this.#changed();
       case "stream.layersWanted":
         if (isMine) this.#run(this.#sendWanted(data));
@@ -571,6 +631,7 @@ export class Call extends EventTarget {
     if (!(await this.#slots.settle(this.#others(), wanted, talkers))) {
       this.#problem("limit-reached", "There are more people here than this page can show.");
     }
+    this.#elements.refresh();
     this.#changed();
   }
 
@@ -606,7 +667,7 @@ export class Call extends EventTarget {
     await this.peer?.setLayers(label, layers);
   }
 
-  /** Requests no larger layer than a stream's tile can show; sent again only when it changes. */
+  /** Requests no larger layer of a stream than this, in pixels; sent again only when it changes. */
   async prefer(stream, width, height) {
     if (this.state !== "joined" || !this.arriving(stream)) return;
     await this.#slots.prefer(stream, width, height);

@@ -3,6 +3,8 @@
 // The client always offers. A receive m-line is a slot: its stream changes without any
 // negotiation, so a new offer is needed only when there are too few slots.
 
+import { Encryption } from "./encryption.js";
+
 const MOST_SLOTS = 45; // pairs; an offer has at most 100 m-lines
 const LOST_SECONDS = 2; // a path may come back by itself within this time
 const RESTART_SECONDS = 8; // an ICE restart has this long to work
@@ -18,6 +20,7 @@ export class Peer extends EventTarget {
 
   #offer;
   #codec;
+  #encryption;
   #senders = new Map(); // "microphone" · "camera" · "screen" · "screen-audio" → transceiver
   #running = Promise.resolve();
   #next = null;
@@ -25,12 +28,14 @@ export class Peer extends EventTarget {
   #timer = null;
 
   /** `offer(sdp, sources)` resolves to `{sdp, mids}`; `codec`, if given, is preferred for video;
-   *  `rtc` is an `RTCConfiguration`. */
-  constructor(offer, { codec = null, rtc = {} } = {}) {
+   *  `rtc` is an `RTCConfiguration`; `encryption` covers all transceivers. */
+  constructor(offer, { codec = null, rtc = {}, encryption = null } = {}) {
     super();
     this.#offer = offer;
     this.#codec = codec?.toLowerCase() ?? null;
-    this.pc = new RTCPeerConnection({ ...rtc, bundlePolicy: "max-bundle" });
+    this.#encryption = encryption;
+    const needed = encryption ? Encryption.configuration : {};
+    this.pc = new RTCPeerConnection({ ...rtc, ...needed, bundlePolicy: "max-bundle" });
     this.pc.onconnectionstatechange = () => this.#watch();
   }
 
@@ -55,6 +60,7 @@ export class Peer extends EventTarget {
         direction: "sendonly",
         sendEncodings: encodings ?? [{}],
       });
+      this.#encryption?.cover(made);
       if (track.kind === "video") this.#prefer(made);
       this.#senders.set(label, made);
     }
@@ -95,6 +101,7 @@ export class Peer extends EventTarget {
       const [audio, video] = ["audio", "video"].map((kind) =>
         this.pc.addTransceiver(kind, { direction: "recvonly" }),
       );
+      for (const made of [audio, video]) this.#encryption?.cover(made);
       this.slots.push({ audio, video, stream: null, follows: false });
     }
     return more > 0;

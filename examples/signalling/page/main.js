@@ -10,7 +10,7 @@
 import { Asker } from "./ask.js";
 import { Call, Signalling } from "./client/index.js";
 import { invitation, forgetInvitation } from "./invitation.js";
-import { openDevices, openScreen } from "./media.js";
+import { openDevices } from "./media.js";
 import { heldBack } from "./notices.js";
 import { People } from "./people.js";
 import { Questions } from "./questions.js";
@@ -20,9 +20,6 @@ import { kept, keep, keepForTab, keptForTab } from "./storage.js";
 import { Tiles } from "./tiles.js";
 
 const STATISTICS_MILLISECONDS = 1000;
-const PREFERENCE_MILLISECONDS = 1000;
-/** A picture somewhat larger than its tile is sharper than one that has to be scaled up. */
-const TILE_MARGIN = 1.5;
 /** How the call has to receive what a layout shows. */
 const VIEWS = { grid: "all", stage: "talkers" };
 const NEWS_MILLISECONDS = 6000;
@@ -196,6 +193,9 @@ function show() {
   showStanding(call.roomState, showPeople, layout, invitedOnly);
   if (showPeople) people.show(call.roomState, (id, kind) => isOn(streamOf(id)?.[kind]));
   tiles.show(models());
+  for (const { element, model } of tiles.all) {
+    if (!model.self) call.watchSize(element, model.stream?.video ? model.stream.stream : null);
+  }
 }
 
 function streamOf(participant) {
@@ -295,8 +295,9 @@ const actions = {
   async screen() {
     if (call?.state !== "joined") return;
     if (call.screen) return call.unpublish("screen");
-    const screen = await openScreen();
-    if (screen) await call.publish("screen", screen);
+    await call.open("screen").catch((error) => {
+      if (error.reason !== "not-allowed") throw error; // else the browser's dialog was closed
+    });
   },
   async hand() {
     const requests = { none: "floor.request", raised: "floor.cancel", held: "floor.finish" };
@@ -479,16 +480,6 @@ signalling.addEventListener("message", ({ detail }) => {
 });
 
 // ---- Statistics
-
-/** Requests no larger layer than each tile can show. */
-setInterval(() => {
-  for (const { element, model } of call?.state === "joined" ? tiles.all : []) {
-    if (model.self || !model.stream?.video) continue;
-    const [width, height] = [element.clientWidth, element.clientHeight]
-      .map((it) => Math.max(1, Math.ceil((it * devicePixelRatio * TILE_MARGIN) / 160) * 160));
-    call.prefer(model.stream.stream, width, height).catch(() => {});
-  }
-}, PREFERENCE_MILLISECONDS);
 
 setInterval(async () => {
   if (!showStatistics) return;

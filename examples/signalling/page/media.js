@@ -1,4 +1,4 @@
-// Cameras, microphones and screens, and messages to people when there are none.
+// Cameras and microphones, and messages to people when there are none.
 
 const SIZE = { width: 1280, height: 720 };
 
@@ -40,21 +40,6 @@ export async function openDevices({ audio = true, video = true, size = SIZE }) {
   }
   const problem = [...failed].map(([name, devices]) => explain(name, devices)).join(" ");
   return { ...found, problem: problem || null };
-}
-
-/** Requests a screen, window or tab. Returns `{audio, video}`, or `null` if it is refused. */
-export async function openScreen() {
-  const wish = { video: { frameRate: { ideal: 15, max: 30 } }, audio: true };
-  let stream;
-  try {
-    stream = await navigator.mediaDevices.getDisplayMedia(wish);
-  } catch (error) {
-    if (error.name === "NotAllowedError") return null; // the browser's dialog was closed
-    throw error;
-  }
-  const screen = tracks(stream);
-  screen.video.contentHint = "detail"; // text stays sharp; the frame rate gives way first
-  return screen;
 }
 
 function tracks(stream) {

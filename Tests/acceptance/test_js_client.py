@@ -1,0 +1,403 @@
+"""clients/js in real browsers, through the example server and the daemon.
+
+A page holds the calls of several participants, and the tests of a module share it. Firefox runs the
+tests marked `both`; with SFUD_JS_CLIENT_ALL=1 in the environment it runs all of them.
+"""
+
+import asyncio
+
+import pytest
+
+from harness import demo as demo_page
+from harness import process
+from harness.lab import ALL_STACKS, Copy, Lab
+from harness.sfud import Sfud
+
+RED, GREEN, BLUE = 0, 120, 240
+both = pytest.mark.parametrize("stack", ["Chromium", "Firefox"])
+one = both if ALL_STACKS else pytest.mark.parametrize("stack", ["Chromium"])
+
+
+@pytest.fixture(scope="module")
+def world(loop):
+    """A daemon and a signalling server for all tests of this module."""
+    copy = Copy()
+    daemon = loop.run_until_complete(Sfud.start())
+    site = loop.run_until_complete(
+        demo_page.serve(daemon.ipc, daemon.directory, server=copy.server)
+    )
+    client = daemon.client()
+    loop.run_until_complete(client.open())
+    yield site, client, copy
+    loop.run_until_complete(client.close())
+    loop.run_until_complete(process.kill(site.process))
+    loop.run_until_complete(process.kill(daemon.process))
+    daemon.remove()
+    copy.remove()
+
+
+@pytest.fixture(scope="module")
+def ipc(world):
+    return world[1]
+
+
+@pytest.fixture(scope="module")
+def labs(loop, browsers, world):
+    """Returns `await labs(stack)`: the page of that browser, where Ann (red, with a tone) and Ben
+    are in a call."""
+    opened: dict[str, Lab] = {}
+
+    async def open_(stack: str) -> Lab:
+        if stack not in opened:
+            browser = await browsers.get(stack)
+            lab = opened[stack] = await Lab.open(browser, world[0], stack, f"room-{stack}")
+            await lab.enter("Ann", f"{{hue: {RED}, sound: true}}")
+            await lab.enter("Ben")
+        return opened[stack]
+
+    yield open_
+    for lab in opened.values():
+        loop.run_until_complete(lab.page.close())
+
+
+@pytest.fixture
+def lab(loop, labs, stack):
+    return loop.run_until_complete(labs(stack))
+
+
+# ---- Publishing and receiving
+
+
+@both
+async def test_one_sees_and_hears_the_other(lab):
+    await lab.sees("Ben", "Ann", RED)
+    await lab.until(
+        "(await calls.Ben.statistics()).received.some((it) => it.kind === 'audio'"
+        " && it.audioEnergy > 0)",
+        "Ben hears Ann",
+    )
+
+
+@both
+async def test_mute_is_told_to_the_others(lab):
+    for source, kind in (("camera", "video"), ("microphone", "audio")):
+        await lab.run(f"await calls.Ann.mute('{source}')")
+        await lab.until(f"lab.media('Ben', 'Ann').{kind}.enabled === false")
+        assert await lab.run(f"calls.Ann.local.{kind}.enabled") is False
+        await lab.run(f"await calls.Ann.unmute('{source}')")
+        await lab.until(f"lab.media('Ben', 'Ann').{kind}.enabled !== false")
+    await lab.sees("Ben", "Ann", RED)
+
+
+@both
+async def test_another_device_takes_the_place_without_negotiation(lab):
+    await lab.sees("Ben", "Ann", RED)
+    before = await lab.run("[calls.Ann.peer.pc.localDescription.sdp, lab.idOf('Ben', 'Ann')]")
+    stream = await lab.run(f"await calls.Ann.publish('camera', lab.look('Ann2', {GREEN}))")
+    await lab.sees("Ben", "Ann", GREEN)
+    after = await lab.run("[calls.Ann.peer.pc.localDescription.sdp, lab.idOf('Ben', 'Ann')]")
+    assert after == before and stream == before[1]
+    await lab.run(f"await calls.Ann.publish('camera', lab.look('Ann3', {RED}))")
+
+
+@one
+async def test_unpublished_media_end_and_may_be_published_again(lab):
+    await lab.run("await calls.Ann.unpublish('camera')")
+    await lab.until("!lab.media('Ben', 'Ann')?.video", "Ann's picture ends")
+    stream = await lab.run(f"await calls.Ann.publish('camera', lab.look('Ann4', {RED}))")
+    assert stream
+    await lab.sees("Ben", "Ann", RED)
+
+
+@both
+async def test_a_screen_is_shared_beside_the_camera(lab):
+    await lab.run(f"await calls.Ann.publish('screen', {{video: lab.look('s', {BLUE}), audio: null}})")
+    await lab.sees("Ben", "Ann", BLUE, source="screen")
+    await lab.sees("Ben", "Ann", RED)
+    state = "(lab.shared = calls.Ann.screen.video, await calls.Ann.unpublish('screen'), lab.shared.readyState)"
+    assert await lab.run(state) == "ended"
+    await lab.until("!lab.idOf('Ben', 'Ann', 'screen')", "the screen ends")
+
+
+@one
+async def test_a_lost_device_is_told_to_the_page_and_to_the_others(lab):
+    # A browser ends the track of an unplugged device with this event.
+    await lab.run(
+        "(() => { const track = calls.Ann.local.video;"
+        " Object.defineProperty(track, 'readyState', {value: 'ended', configurable: true});"
+        " track.dispatchEvent(new Event('ended')); })()"
+    )
+    await lab.until("lab.media('Ben', 'Ann').video.enabled === false")
+    assert await lab.run("lab.events('Ann', 'trackended')") == [{"source": "camera"}]
+    await lab.run(f"await calls.Ann.publish('camera', lab.look('Ann5', {RED}))")
+    await lab.until("lab.media('Ben', 'Ann').video.enabled !== false")
+    await lab.sees("Ben", "Ann", RED)
+
+
+@both
+async def test_the_call_opens_a_camera_and_stops_it(lab):
+    await lab.enter("Dan", room="devices-" + lab.stack)
+    devices = await lab.run("await lab.client.listDevices()")
+    assert set(devices) == {"microphone", "camera", "speaker"}
+    assert await lab.run("await calls.Dan.open('camera', {size: {width: 320, height: 180}})")
+    await lab.run("lab.first = calls.Dan.local.video, await calls.Dan.open('camera')")
+    assert await lab.run("lab.first.readyState") == "ended"
+    assert await lab.run("lab.second = calls.Dan.local.video, lab.second.readyState") == "live"
+    await lab.leave("Dan")
+    assert await lab.run("lab.second.readyState") == "ended"
+
+
+@one
+async def test_a_device_that_is_not_there_is_refused_by_a_reason(lab):
+    reply = await lab.run("await lab.refused(calls.Ben.open('camera', {device: 'nonesuch'}))")
+    assert reply["isTyped"] and reply["reason"] == "no-device"
+    assert await lab.run("calls.Ben.local.video") is None
+
+
+@one
+async def test_a_viewers_media_wait_for_a_role(lab):
+    await lab.enter("Vic", "{role: 'viewer'}")
+    assert await lab.run(f"await calls.Vic.publish('camera', lab.look('Vic', {BLUE}))") is None
+    assert not await lab.run("lab.media('Ben', 'Vic')")
+    await lab.sees("Vic", "Ann", RED)
+    await lab.leave("Vic")
+
+
+# ---- Choosing
+
+
+@both
+async def test_layers_follow_the_size_of_the_element(lab):
+    room = "sizes-" + lab.stack
+    await lab.enter("Sam", f"{{hue: {GREEN}, width: 960, height: 540}}", room)
+    await lab.enter("Sue", room=room)
+    await lab.sees("Sue", "Sam", width=960)
+    show = (
+        "(() => { const it = lab.box ??= document.body.appendChild(document.createElement('div'));"
+        " it.style.cssText = 'position: fixed; top: 0; left: {left}px; width: {width}px; height: {height}px';"
+        " calls.Sue.watchSize(it, lab.idOf('Sue', 'Sam')); })()"
+    ).replace("(() => {", "(() => {{", 1).replace("; })()", "; }})()")
+    await lab.run(show.format(left=0, width=90, height=50))
+    await lab.sees("Sue", "Sam", width=240)
+    await lab.run(show.format(left=0, width=640, height=360))
+    await lab.sees("Sue", "Sam", width=960)
+    await lab.run(show.format(left=-9000, width=640, height=360))  # out of sight
+    await lab.sees("Sue", "Sam", width=240)
+    await lab.run("lab.box.remove(), delete lab.box")
+    await lab.leave("Sam", "Sue")
+
+
+@one
+async def test_the_whole_set_of_streams_may_be_chosen(lab):
+    await lab.enter("Cid", f"{{hue: {GREEN}}}")
+    await lab.sees("Ben", "Cid", GREEN)
+    await lab.run("await calls.Ben.set([lab.idOf('Ben', 'Cid')])")
+    assert await lab.run("calls.Ben.arriving(lab.idOf('Ben', 'Ann'))") is None
+    await lab.sees("Ben", "Cid", GREEN)
+    await lab.run("await calls.Ben.show('all')")
+    await lab.sees("Ben", "Ann", RED)
+    await lab.leave("Cid")
+
+
+@one
+async def test_one_stream_is_subscribed_to_without_its_picture(lab):
+    await lab.run("await calls.Ben.set([])")
+    assert await lab.run("calls.Ben.arriving(lab.idOf('Ben', 'Ann'))") is None
+    await lab.run("await calls.Ben.subscribe(lab.idOf('Ben', 'Ann'), {video: false})")
+    kinds = "Object.values(calls.Ben.tracks(lab.idOf('Ben', 'Ann'))).map((it) => it?.kind ?? null)"
+    assert await lab.run(kinds) == ["audio", None]
+    await lab.run("await calls.Ben.subscribe(lab.idOf('Ben', 'Ann'))")
+    await lab.sees("Ben", "Ann", RED)
+    await lab.run("await calls.Ben.unsubscribe(lab.idOf('Ben', 'Ann'))")
+    assert await lab.run("calls.Ben.arriving(lab.idOf('Ben', 'Ann'))") is None
+    await lab.run("await calls.Ben.show('all')")
+
+
+@one
+async def test_slots_follow_who_talks(lab):
+    await lab.run("await calls.Ben.show('talkers')")
+    await lab.until("calls.Ben.roomState.talkers.some((it) => it.talking)", "Ann's tone is heard")
+    await lab.sees("Ben", "Ann", RED)
+    # The slot is one that sfud switches, not one of the stream's own.
+    assert await lab.run("calls.Ben.peer.slots.some((it) => it.follows)")
+    assert not await lab.run("calls.Ben.peer.slots.some((it) => it.stream)")
+    await lab.run("await calls.Ben.show('all')")
+
+
+@one
+async def test_an_unknown_stream_is_refused(lab):
+    reply = await lab.run("await lab.refused(calls.Ben.subscribe('nonesuch'))")
+    assert reply == {"isTyped": True, "reason": "no-such-stream", "code": None}
+
+
+# ---- What one learns
+
+
+@both
+async def test_statistics_name_the_stream_and_sfuds_reasons(lab):
+    await lab.sees("Ben", "Ann", RED)
+    sample = await lab.run("await calls.Ben.statistics({explain: true})")
+    video = next(it for it in sample["received"] if it["kind"] == "video" and it["stream"])
+    assert video["stream"] == await lab.run("lab.idOf('Ben', 'Ann')")
+    assert video["participant"] == await lab.run("calls.Ann.me")
+    assert video["framesDecoded"] > 0 and "limit" in video["explanation"]
+    sent = await lab.run("await calls.Ann.statistics()")
+    assert {it["label"] for it in sent["sent"]} >= {"camera", "microphone"}
+
+
+@one
+async def test_a_refusal_has_sfuds_reason_and_code(lab):
+    reply = await lab.run("await lab.refused(calls.Ben.request('room.lock'))")
+    assert reply["isTyped"] and reply["reason"] == "not-permitted" and reply["code"] < 0
+
+
+@one
+async def test_who_joined_and_who_left_is_known(lab):
+    await lab.enter("Eve")
+    await lab.until("[...calls.Ben.participants.values()].some((it) => it.name === 'Eve')")
+    await lab.leave("Eve")
+    await lab.until("![...calls.Ben.participants.values()].some((it) => it.name === 'Eve')")
+
+
+@one
+async def test_messages_arrive(lab):
+    await lab.run("await calls.Ben.request('message.subscribe', {topic: 'CHAT'})")
+    await lab.run("await calls.Ann.request('message.publish', {topic: 'CHAT', message: 'hello'})")
+    await lab.until("lab.events('Ben', 'message').some((it) => it.message === 'hello')")
+
+
+# ---- Breaks
+
+
+@both
+async def test_an_ice_restart_is_not_seen(lab):
+    ufrag = "/ice-ufrag:(.*)/.exec(calls.Ben.peer.pc.localDescription.sdp)[1]"
+    before = await lab.run(ufrag)
+    await lab.run("await calls.Ben.restartIce()")
+    assert await lab.run(ufrag) != before
+    await lab.sees("Ben", "Ann", RED)
+    assert await lab.run("calls.Ben.state") == "joined"
+
+
+@both
+async def test_the_signalling_breaks_and_comes_back(lab, ipc):
+    me = await lab.run("calls.Ben.me")
+    count = "lab.events('Ben', 'joined').filter((it) => it.resumed).length"
+    before = await lab.run(count)
+    await lab.run("lab.sockets.Ben.at(-1).close(4000)")
+    await lab.until("calls.Ben.state === 'reconnecting'")
+    await ipc.call("participant.join", room=lab.room, participant="zoe", name="Zoe")
+    await lab.until("calls.Ben.state === 'joined'")
+    assert await lab.run("calls.Ben.me") == me and await lab.run(count) == before + 1
+    await lab.until("calls.Ben.participants.has('zoe')", "the missed participant is known")
+    await lab.sees("Ben", "Ann", RED)
+    await ipc.call("participant.drop", room=lab.room, participants=["zoe"])
+    await lab.until("!calls.Ben.participants.has('zoe')")
+
+
+@one
+async def test_requests_during_a_break_are_refused(lab):
+    script = "(lab.sockets.Ben.at(-1).close(4000), await lab.refused(calls.Ben.request('room.lock')))"
+    assert (await lab.run(script))["reason"] == "not-connected"
+    await lab.until("calls.Ben.state === 'joined' && lab.sockets.Ben.at(-1).readyState === 1")
+
+
+@one
+async def test_a_transport_need_not_be_a_websocket(lab):
+    # A MessagePort, as to a worker: the test's far end hands the messages to a WebSocket.
+    adapter = """(() => {
+      const {port1, port2} = new MessageChannel();
+      const socket = new WebSocket(new URL("ws", location.href.replace(/^http/, "ws")));
+      socket.onmessage = ({data}) => port2.postMessage(data);
+      port2.onmessage = ({data}) => data === null ? socket.close(1000) : socket.send(data);
+      const transport = {send: (it) => port1.postMessage(it), close: () => port1.postMessage(null)};
+      port1.onmessage = (it) => transport.onmessage(it);
+      return lab.far = {transport, open: new Promise((it) => socket.onopen = it)};
+    })()"""
+    await lab.run(f"({adapter}).open.then(() => null)")
+    await lab.enter("Pat", f"{{hue: {BLUE}, transport: lab.far.transport}}")
+    await lab.sees("Ben", "Pat", BLUE)
+    await lab.sees("Pat", "Ann", RED)
+    await lab.run("lab.far.transport.onclose()")  # there is no other, so it is over
+    assert await lab.run("lab.events('Pat', 'ended').map((it) => it.reason)") == ["not-connected"]
+    assert await lab.run("calls.Pat.state") == "left"
+
+
+@one
+@pytest.mark.parametrize("options, reason", [
+    ("{room: 'no room!'}", "bad-message"),
+    ("{token: 'e30.AAAA'}", "bad-invitation"),
+    ("{transport: () => { throw new Error('no way'); }, seconds: 1}", None),
+])  # fmt: skip
+async def test_a_join_that_fails_says_why_and_leaves_nothing(lab, options, reason):
+    if reason is None:  # given up by the application, as no transport ever opens
+        script = f"lab.refused((lab.make('Ned', 'x', {options}), lab.promise = calls.Ned.connect(), lab.promise))"
+        await lab.run(f"(lab.result = {script}, calls.Ned.close().then(() => null))")
+        reply, reason = await lab.run("lab.result"), "not-connected"
+    else:
+        room = options if "room" in options else f"{{room: 'r', ...{options}}}"
+        reply = await lab.run(f"await lab.refused(lab.make('Ned', 'x', {room}).connect())")
+    assert reply["isTyped"] and reply["reason"] == reason
+    assert await lab.run("calls.Ned.state") == "left"
+    await lab.until("lab.sockets.Ned.every((it) => it.readyState === 3)")
+
+
+@one
+async def test_a_call_connects_once(lab):
+    reply = await lab.run("await lab.refused(calls.Ben.connect())")
+    assert reply["isTyped"] and reply["reason"] == "wrong-state"
+    assert await lab.run("calls.Ben.state") == "joined"
+
+
+@both
+async def test_nothing_is_left_after_close(lab):
+    await lab.enter("Lou", f"{{hue: {BLUE}, sound: true}}")
+    await lab.sees("Ben", "Lou", BLUE)
+    me = await lab.run("calls.Lou.me")
+    await lab.run("(lab.lou = calls.Lou, lab.pc = lab.lou.peer.pc, await lab.leave('Lou'))")
+    assert await lab.run("[lab.lou.state, lab.pc.signalingState, lab.lou.peer]") == ["left", "closed", None]
+    await lab.until(f"!calls.Ben.participants.has('{me}')", "the others know")
+    await lab.until("lab.sockets.Lou.every((it) => it.readyState === 3)")
+    changes = "(lab.changes = 0, lab.lou.addEventListener('change', () => lab.changes++), null)"
+    await lab.run(changes)
+    await asyncio.sleep(0.6)  # longer than until another attempt at a WebSocket
+    assert await lab.run("[lab.changes, lab.sockets.Lou.length]") == [0, 1]
+
+
+@one
+@pytest.mark.parametrize("how, reason", [("participant.drop", "dropped"), ("room.close", "room-closed")])
+async def test_an_end_from_outside_is_told_with_its_reason(lab, ipc, how, reason):
+    room = f"end-{reason}-{lab.stack}"
+    me = await lab.enter("Ida", room=room)
+    params = {"participants": [me]} if how == "participant.drop" else {}
+    await ipc.call(how, room=room, detail="because", **params)
+    await lab.until("calls.Ida.state === 'left'")
+    ends = await lab.run("lab.events('Ida', 'ended')")
+    assert ends[-1]["reason"] == reason and "because" in ends[-1]["message"]
+    await lab.until("lab.sockets.Ida.every((it) => it.readyState === 3)")
+
+
+# ---- End-to-end encryption
+
+SECRET = "encryption: {{key: (id) => (lab.asked ??= []).push(id) && new Uint8Array(16).fill({fill} + id)}}"
+
+
+@both
+async def test_who_has_the_key_sees_and_who_has_not_does_not(lab):
+    room = "sealed-" + lab.stack
+    await lab.enter("Kim", f"{{hue: {GREEN}, {SECRET.format(fill=7)}}}", room)
+    await lab.enter("Lee", f"{{{SECRET.format(fill=7)}}}", room)
+    await lab.enter("Max", f"{{{SECRET.format(fill=9)}}}", room)
+    await lab.sees("Lee", "Kim", GREEN)
+    await lab.until("(await calls.Max.encryptionCounts()).refused > 20")
+    counts = await lab.run("[await calls.Lee.encryptionCounts(), await calls.Max.encryptionCounts()]")
+    print(counts)
+    assert counts[0]["opened"] > 5 and counts[0]["refused"] == 0
+    assert counts[1]["opened"] == 0
+    assert await lab.run("lab.sees('Max', 'Kim')") is None
+    # Another key from now on; the callback is asked for it.
+    await lab.run("(lab.asked = [], calls.Kim.useKey(1))")
+    await lab.until("lab.asked.filter((it) => it === 1).length >= 2", "both are asked for the key")
+    await lab.sees("Lee", "Kim", GREEN)
+    assert (await lab.run("await calls.Lee.encryptionCounts()"))["refused"] == 0
+    await lab.leave("Kim", "Lee", "Max")
