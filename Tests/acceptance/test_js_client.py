@@ -71,11 +71,7 @@ def lab(loop, labs, stack):
 @both
 async def test_one_sees_and_hears_the_other(lab):
     await lab.sees("Ben", "Ann", RED)
-    await lab.until(
-        "(await calls.Ben.statistics()).received.some((it) => it.kind === 'audio'"
-        " && it.audioEnergy > 0)",
-        "Ben hears Ann",
-    )
+    await lab.until("(await lab.hears('Ben', 'Ann')) > 0", "Ben hears Ann")
 
 
 @both
@@ -248,7 +244,7 @@ async def test_statistics_name_the_stream_and_sfuds_reasons(lab):
 @one
 async def test_a_refusal_has_sfuds_reason_and_code(lab):
     reply = await lab.run("await lab.refused(calls.Ben.request('room.lock'))")
-    assert reply["isTyped"] and reply["reason"] == "not-permitted" and reply["code"] < 0
+    assert reply["isTyped"] and reply["reason"] == "not-permitted" and reply["code"] > 0
 
 
 @one
@@ -288,7 +284,8 @@ async def test_the_signalling_breaks_and_comes_back(lab, ipc):
     await lab.until("calls.Ben.state === 'reconnecting'")
     await ipc.call("participant.join", room=lab.room, participant="zoe", name="Zoe")
     await lab.until("calls.Ben.state === 'joined'")
-    assert await lab.run("calls.Ben.me") == me and await lab.run(count) == before + 1
+    assert await lab.run("calls.Ben.me") == me
+    await lab.until(f"{count} === {before + 1}")
     await lab.until("calls.Ben.participants.has('zoe')", "the missed participant is known")
     await lab.sees("Ben", "Ann", RED)
     await ipc.call("participant.drop", room=lab.room, participants=["zoe"])

@@ -9,7 +9,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 import destinations
 from hub import Hub, Session
-from messages import OWN, checked, params
+from messages import OWN, checked, id_of, params
 from policy import refusal, shown
 from sfud_ipc import Refused
 
@@ -76,8 +76,9 @@ class Browser:
     async def answer(self, data: str) -> None:
         reply: dict[str, Any] = {"type": "reply"}
         try:
+            if (number := id_of(data)) is not None:
+                reply["id"] = number
             message = checked(data)
-            reply["id"] = message["id"]
             kind = message["type"]
             if kind in ("join", "resume"):
                 reply["result"] = await getattr(self, "on_" + kind)(message)

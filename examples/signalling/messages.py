@@ -104,6 +104,15 @@ OWN: dict[str, dict] = {
 SHAPES = OWN | {method: shape for method, (_, shape) in CALLS.items()}
 
 
+def id_of(data: str) -> int | None:
+    """Returns the id of a message that may be wrong otherwise, so that its refusal finds back."""
+    try:
+        number = json.loads(data)["id"]
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return None
+    return number if type(number) is int else None
+
+
 def checked(data: str) -> dict:
     """Returns the message; raises `Refused` for one that `SHAPES` does not allow."""
     try:

@@ -39,12 +39,33 @@ export const lab = {
     return track;
   },
 
+  /** A tone that swells like speech, which a steady one is not taken for. */
   tone() {
     this.audio ??= new AudioContext();
-    const [source, sink] = [this.audio.createOscillator(), this.audio.createMediaStreamDestination()];
-    source.connect(sink);
-    source.start();
+    const sink = this.audio.createMediaStreamDestination();
+    const [source, swell] = [440, 4].map((frequency) => {
+      const oscillator = this.audio.createOscillator();
+      oscillator.frequency.value = frequency;
+      oscillator.start();
+      return oscillator;
+    });
+    const [gain, depth] = [this.audio.createGain(), this.audio.createGain()];
+    gain.gain.value = depth.gain.value = 0.25;
+    swell.connect(depth).connect(gain.gain);
+    source.connect(gain).connect(sink);
     return sink.stream.getAudioTracks()[0];
+  },
+
+  /** Plays what somebody hears of another; returns the energy of it so far. */
+  async hears(watcher, name) {
+    const stream = this.idOf(watcher, name);
+    const track = stream && calls[watcher].tracks(stream).audio;
+    if (!track) return 0;
+    const element = screenOf(`${watcher}-${name}-sound`, track);
+    element.muted = false;
+    element.play().catch(() => {});
+    const { received } = await calls[watcher].statistics();
+    return received.find((it) => it.kind === "audio" && it.stream === stream)?.audioEnergy ?? 0;
   },
 
   /** A call over WebSockets whose end tests can bring about. */

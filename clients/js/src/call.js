@@ -53,6 +53,7 @@ export class Call extends EventTarget {
   #admitted = false;
   #reviewing = Promise.resolve();
   #rejoining = false;
+  #resuming = false;
   #retry = null;
   #following = null;
   #followAgain = false;
@@ -419,7 +420,8 @@ export class Call extends EventTarget {
 
   /** The WebSocket is back: the participant is still in the room, or has to join again. */
   async #resume() {
-    if (this.state !== "reconnecting" || !this.#key) return;
+    if (this.state !== "reconnecting" || !this.#key || this.#resuming) return;
+    this.#resuming = true; // both an open transport and its first status lead here
     try {
       const { room, state } = await this.#signalling.request("resume", { key: this.#key });
       this.#admitted = state === "joined";
@@ -432,6 +434,8 @@ export class Call extends EventTarget {
       if (this.#admitted) this.#joined(true);
     } catch (error) {
       if (!PASSING.has(error.reason)) await this.#rejoin();
+    } finally {
+      this.#resuming = false;
     }
   }
 
