@@ -5,14 +5,18 @@ tests marked `both`; with SFUD_JS_CLIENT_ALL=1 in the environment it runs all of
 """
 
 import asyncio
+import json
+import re
+import subprocess
 
 import pytest
 
 from harness import demo as demo_page
 from harness import process
 from harness.lab import ALL_STACKS, Copy, Lab
-from harness.sfud import Sfud
+from harness.sfud import REPOSITORY, Sfud
 
+PACKAGE = REPOSITORY / "clients/js"
 RED, GREEN, BLUE = 0, 120, 240
 both = pytest.mark.parametrize("stack", ["Chromium", "Firefox"])
 one = both if ALL_STACKS else pytest.mark.parametrize("stack", ["Chromium"])
@@ -398,3 +402,73 @@ async def test_who_has_the_key_sees_and_who_has_not_does_not(lab):
     await lab.sees("Lee", "Kim", GREEN)
     assert (await lab.run("await calls.Lee.encryptionCounts()"))["refused"] == 0
     await lab.leave("Kim", "Lee", "Max")
+
+
+# ---- The package itself
+
+
+async def test_the_quick_start_of_the_readme_runs(world, browsers):
+    site, _, copy = world
+    text = (copy.root / "clients/js/README.md").read_text()
+    for name in ("hello.html", "hello.js"):
+        found = re.search(rf"^`{re.escape(name)}`:\n\n```\w+\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+        (copy.page / name).write_text(found[1])
+    browser = await browsers.get("Chromium")
+    pages = [await browser.open(site.url + "hello.html") for _ in range(2)]
+    playing = "[...document.querySelectorAll('video')].map((it) => it.currentTime > 0.5)"
+    for page in pages:
+
+        async def sees(page=page):
+            return await page.evaluate(playing) == [True]
+
+        await process.until(sees, "each tab shows the other's camera", 20)
+    await pages[0].close()
+
+    async def alone():
+        return await pages[1].evaluate(playing) == []
+
+    await process.until(alone, "the picture of who has left goes", 10)
+    await pages[1].close()
+
+
+def test_the_types_are_those_of_the_package(tmp_path):
+    """TypeScript accepts a use of the types, and refuses a wrong one; they name all exports."""
+    exports = set(re.findall(r"^export .*?\{ (.*?) \}", (PACKAGE / "src/index.js").read_text(), re.MULTILINE))
+    names = {name for line in exports for name in line.split(", ")}
+    types = (PACKAGE / "src/index.d.ts").read_text()
+    declared = set(re.findall(r"^export (?:class|const|function) (\w+)", types, re.MULTILINE))
+    assert declared == names
+    members = set(re.findall(r"^  (?:readonly |async |get )?(\w+)[(:]", types.partition("export class Call ")[2].partition("\n}")[0], re.MULTILINE))
+    code = (PACKAGE / "src/call.js").read_text()
+    missing = [it for it in members - {"constructor", "addEventListener"}
+               if not re.search(rf"^  (?:async |get )?{it}\b|Object\.assign\(this, {{.*\b{it}\b", code, re.MULTILINE)]
+    assert not missing, missing
+
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules/sfud-client").symlink_to(PACKAGE)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    use = """
+    import { Call, CallError, Signalling } from "sfud-client";
+    const call = new Call({ transport: () => new WebSocket("ws://x/ws"), room: "r", name: "n" });
+    call.addEventListener("ended", ({ detail }) => console.log(detail.reason.length));
+    await call.connect();
+    const stream: string | null = await call.open("camera", { size: { width: 1, height: 1 } });
+    await call.set([{ stream: "s", video: false }, "t"]).catch((it: CallError) => it.reason);
+    const sample = await call.statistics({ explain: true });
+    console.log(stream, sample?.received[0].bitrate.toFixed(), call.roomState.isModerator);
+    new Signalling({ send() {}, close() {} }).close();
+    """
+    wrong = use + 'await call.mute("screen");\n'
+    for name, text, status in (("right", use, 0), ("wrong", wrong, 2)):
+        (tmp_path / f"{name}.ts").write_text(text)
+        command = ["tsc", "--noEmit", "--strict", "--target", "es2022", "--module", "nodenext",
+                   "--moduleResolution", "nodenext", "--lib", "es2022,dom", f"{name}.ts"]  # fmt: skip
+        checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert bool(checked.returncode) == bool(status), checked.stdout
+
+
+def test_the_package_has_what_it_names():
+    package = json.loads((PACKAGE / "package.json").read_text())
+    assert package["type"] == "module" and "dependencies" not in package
+    for path in (*package["exports"]["."].values(), package["types"], *package["files"]):
+        assert (PACKAGE / path).exists(), path
