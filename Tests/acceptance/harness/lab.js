@@ -101,7 +101,7 @@ export const lab = {
     return found?.stream ?? null;
   },
 
-  /** What somebody sees of another: `{hue, width, height, time}`. */
+  /** A picture that somebody receives of another: `{rgb, width, height, time}`. */
   sees(watcher, name, source = null) {
     const call = calls[watcher];
     const stream = this.idOf(watcher, name, source);

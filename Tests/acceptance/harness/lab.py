@@ -12,7 +12,10 @@ from harness.process import until
 from harness.sfud import REPOSITORY
 
 LAB = Path(__file__).with_name("lab.js")
-BLANK = '<!doctype html><meta charset="utf-8"><title>lab</title><script type="module" src="lab.js"></script>'
+BLANK = (
+    '<!doctype html><meta charset="utf-8"><title>lab</title>'
+    '<script type="module" src="lab.js"></script>'
+)
 
 #: Whether the tests that one browser suffices for run in Firefox as well.
 ALL_STACKS = bool(os.environ.get("SFUD_JS_CLIENT_ALL"))

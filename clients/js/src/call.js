@@ -24,6 +24,9 @@ const ENDINGS = {
   shutdown: "The server was shut down",
 };
 
+/** Rejects with `CallError` only. */
+const typed = (promise) => promise.catch((error) => { throw CallError.of(error); });
+
 const KINDS = { microphone: "audio", camera: "video" };
 
 /**
@@ -72,8 +75,10 @@ export class Call extends EventTarget {
    * invitation; `view` as `show()` has it; `codec`: preferred for video; `rtc`: an
    * `RTCConfiguration`; `encryption`: `{key, id}` as `Encryption` has it, for end-to-end encryption.
    */
-  constructor({ transport, signalling, encryption, room, name, key = null, view = "all", ...options }) {
+  constructor(given) {
     super();
+    const { transport, signalling, encryption, room, name, key = null, view = "all", ...options } =
+      given;
     if (!transport === !signalling) {
       throw new CallError({ reason: "bad-options", message: "give a transport or a signalling" });
     }
@@ -116,7 +121,7 @@ export class Call extends EventTarget {
       await this.#enter();
     } catch (error) {
       await this.close();
-      throw error;
+      throw CallError.of(error);
     }
   }
 
@@ -139,11 +144,8 @@ export class Call extends EventTarget {
     const isAnother = source !== "screen" && this.peer?.isSending(source);
     this.#keep(source, media, encodings);
     if (!this.peer || !this.roomState.mayOffer(KINDS[source] ?? "screen")) return null;
-    if (isAnother) {
-      await this.peer.replace(source, media);
-    } else {
-      await this.#review();
-    }
+    if (isAnother) await typed(this.peer.replace(source, media));
+    else await typed(this.#review());
     const { stream, refused } = this.peer?.published.get(source) ?? {};
     if (refused) {
       await this.unpublish(source);
@@ -159,7 +161,7 @@ export class Call extends EventTarget {
     const track = this.#kept(source);
     this.#keep(source, null);
     if (this.#opened.delete(track)) track.stop();
-    if (this.peer) await this.#review();
+    if (this.peer) await typed(this.#review());
   }
 
   /** Silences the microphone or blackens the camera, both here and at sfud. */
@@ -204,7 +206,7 @@ export class Call extends EventTarget {
 
   #watchEnd(source, track) {
     track.addEventListener("ended", () => {
-      if (track !== (this.screen?.video === track ? track : this.#kept(source))) return;
+      if (track !== (source === "screen" ? this.screen?.video : this.#kept(source))) return;
       this.dispatchEvent(new CustomEvent("trackended", { detail: { source } }));
       if (this.peer) this.#run(source === "screen" ? this.unpublish(source) : this.#announce(source));
     }, { signal: this.#listening.signal });
@@ -315,7 +317,7 @@ export class Call extends EventTarget {
   /** Gathers candidates and checks paths again, without a new connection. */
   async restartIce() {
     if (!this.peer) throw new CallError({ reason: "not-connected", message: "there is no connection" });
-    await this.peer.restart();
+    await typed(this.peer.restart());
   }
 
   /**

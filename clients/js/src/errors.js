@@ -9,6 +9,13 @@ export class CallError extends Error {
     this.reason = reason;
     this.code = code ?? null;
   }
+
+  /** The error itself, or one of the reason `failed` that has it as `cause`. */
+  static of(error) {
+    if (error instanceof CallError) return error;
+    const failed = new CallError({ reason: "failed", message: error.message });
+    return Object.assign(failed, { cause: error });
+  }
 }
 
 /** Reasons of temporary refusals: the call tries again by itself. */

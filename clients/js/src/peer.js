@@ -89,7 +89,7 @@ export class Peer extends EventTarget {
     await this.#senders.get(label).sender.replaceTrack(track);
   }
 
-  /** Which of our tracks is sent on this m-line, if any. */
+  /** The label of the track that is sent on this m-line, if any. */
   labelOf(mid) {
     return [...this.#senders].find(([, it]) => it.mid === mid)?.[0] ?? null;
   }

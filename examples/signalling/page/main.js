@@ -20,7 +20,7 @@ import { kept, keep, keepForTab, keptForTab } from "./storage.js";
 import { Tiles } from "./tiles.js";
 
 const STATISTICS_MILLISECONDS = 1000;
-/** How the call has to receive what a layout shows. */
+/** The call's view for each layout. */
 const VIEWS = { grid: "all", stage: "talkers" };
 const NEWS_MILLISECONDS = 6000;
 

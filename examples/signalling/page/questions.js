@@ -1,4 +1,4 @@
-// What others ask of us in the room: another role, or to come on stage. The answers, too.
+// Questions of others in the room: to take another role, or to come on stage. The answers, too.
 
 /** The topics of an invitation on stage, and of the answer to it. */
 const [INVITATION, ANSWER] = ["HOSTREQUESTED", "ACK"];
