@@ -18,8 +18,9 @@ from harness.sfud import REPOSITORY, Sfud
 
 PACKAGE = REPOSITORY / "clients/js"
 RED, GREEN, BLUE = 0, 120, 240
-both = pytest.mark.parametrize("stack", ["Chromium", "Firefox"])
-one = both if ALL_STACKS else pytest.mark.parametrize("stack", ["Chromium"])
+# By module, so that the tests of one browser follow each other, and few workers start each browser.
+both = pytest.mark.parametrize("stack", ["Chromium", "Firefox"], scope="module")
+one = both if ALL_STACKS else pytest.mark.parametrize("stack", ["Chromium"], scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +121,7 @@ async def test_a_screen_is_shared_beside_the_camera(lab):
 
 
 # Firefox delivers no event of a script's making to the listeners of a track.
-@pytest.mark.parametrize("stack", ["Chromium"])
+@pytest.mark.parametrize("stack", ["Chromium"], scope="module")
 async def test_a_lost_device_is_told_to_the_page_and_to_the_others(lab):
     # A browser ends the track of an unplugged device with this event.
     await lab.run(
