@@ -44,6 +44,7 @@ ENVIRONMENT := .venv/.installed-for
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
 .PHONY: help run build bindings benchmarks bench bench-lines test unit unit-beside-builds acceptance \
+	acceptance-slow \
 	gate gate-update lint test-asan test-tsan fuzz prove simulate install packages bench-packages \
 	test-packages clean
 
@@ -96,9 +97,12 @@ unit: test-packages ## Runs the Swift tests in a debug build
 acceptance: test-packages $(ENVIRONMENT) build benchmarks ## Runs real browsers and other clients against sfud
 	@# Most tests wait for media, so two run at a time; those that measure time run alone.
 	@failed=; \
-	Tests/acceptance/run -m "not alone" -n 2 --dist worksteal || failed=yes; \
-	Tests/acceptance/run -m alone || failed=yes; \
+	Tests/acceptance/run -m "not alone and not slow" -n 2 --dist worksteal || failed=yes; \
+	Tests/acceptance/run -m "alone and not slow" || failed=yes; \
 	[ -z "$$failed" ]
+
+acceptance-slow: test-packages $(ENVIRONMENT) build benchmarks ## Runs those that take more than ten seconds each
+	Tests/acceptance/run -m slow
 
 gate: test-packages ## Holds a packet's instructions in the core against the threshold
 	$(SWIFT) build -c release --product core-cost
