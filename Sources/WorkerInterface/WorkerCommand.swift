@@ -9,6 +9,12 @@ package enum WorkerCommand: Hashable, Sendable {
     /// Publications and slots that are no longer listed are removed.
     case configure(TransportID, TransportConfiguration)
     case close(TransportID)
+    /// Continues a transport, just configured, where an earlier process left it.
+    ///
+    /// If that is impossible, the transport ends with a timeout.
+    case resume(TransportID)
+    /// All transports of the earlier process have been resumed; what it left is no longer needed.
+    case endResumption
     /// Opens or closes the publication's gate: `false` drops its media from the next packet on.
     case gate(PublicationID, open: Bool)
     /// Sets the source of a slot; `nil` detaches it.

@@ -141,8 +141,8 @@ extension RecorderLoop {
             gate(id, open: open, at: now)
         case .tap(let order): apply(order, at: now)
         case .fence(let epoch): fence(epoch, at: now)
-        case .configure, .close, .bind, .limit, .feature, .relay, .hold, .explain, .report,
-            .reportTransports:
+        case .configure, .close, .resume, .endResumption, .bind, .limit, .feature, .relay, .hold,
+            .explain, .report, .reportTransports:
             break  // For transports and subscriptions; the recorder has none.
         }
     }

@@ -14,9 +14,6 @@ struct SlotRecord: ~Copyable {
     /// Packets before it were written with another mapping, and one index must never carry two
     /// packets (RFC 7714 §8).
     var firstRepeatable: Int64 = 0
-    /// Last packet index of the RTX stream.
-    var rtxIndex: Int64
-
     /// Number of times that the slot was closed or bound to another publication.
     ///
     /// It tells packets held for one binding from those of another.
@@ -59,10 +56,7 @@ struct SlotRecord: ~Copyable {
     /// Detector of the video's freezes; made when the slot is first bound.
     var freezes = LazyBox<FreezeDetector>()
 
-    init(_ configuration: SlotConfiguration, rtxRandom: UInt64) {
-        self.configuration = configuration
-        rtxIndex = Int64(rtxRandom & 0x3fff)
-    }
+    init(_ configuration: SlotConfiguration) { self.configuration = configuration }
 }
 
 extension SlotConfiguration {

@@ -127,6 +127,27 @@ extension Receiver {
             encodings[encoding].restart(with: stream.ssrc, epoch: epoch, pool: &pool)
         }
         transports[transport].bind(stream)
+        saveBindings(of: transport, &transports)
+    }
+
+    /// Stores the encodings of all SSRCs for the next process.
+    mutating func saveBindings(of transport: TransportIndex, _ transports: inout Transports) {
+        guard transports.savesState else { return }
+        var bindings = UncountedArray<SavedTransport.Binding>()
+        for index in 0..<transports[transport].streams.count {
+            let stream = transports[transport].streams[index]
+            let publication = publications.handle(at: encodings[stream.encoding].publication)
+            bindings.append(
+                SavedTransport.Binding(
+                    ssrc: stream.ssrc.rawValue,
+                    publication: publication.index,
+                    generation: publication.generation,
+                    position: UInt8(clamping: encodings[stream.encoding].position),
+                    isRetransmission: stream.isRetransmission ? 1 : 0
+                )
+            )
+        }
+        transports.save(bindings, of: transport)
     }
 
     private mutating func forget(

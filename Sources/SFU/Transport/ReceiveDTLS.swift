@@ -124,11 +124,13 @@ extension Transports {
         into output: inout Batch
     ) {
         do throws(SRTPError) {
+            let place = save(keysOf: transport, profile, keys)
             transports[transport].srtp = try SRTPSession(
                 profile: profile,
                 keys: keys,
                 context: srtpContext,
-                maxStreams: limits.streamsPerTransport + Transport.unsignalledLimit + 1
+                maxStreams: limits.streamsPerTransport + Transport.unsignalledLimit + 1,
+                saved: place
             )
         } catch {
             return end(transport, because: .handshakeFailed, at: now, into: &output)
@@ -162,5 +164,6 @@ extension Transports {
         transports[transport].srtp = nil
         transports[transport].dtls = nil
         updateDestination(of: transport)
+        forgetSaved(transport)
     }
 }

@@ -14,6 +14,10 @@ extension Core {
             configure(id, configuration, at: now)
         case .close(let id):
             close(id, at: now, into: &output)
+        case .resume(let id):
+            resume(id, at: now, into: &output)
+        case .endResumption:
+            previous = nil
         case .gate(let id, let open):
             gate(id, open: open, at: now)
         case .bind(let id, let binding):

@@ -1,0 +1,146 @@
+/// Places of the stored fields in each format version: what a later release reads by.
+///
+/// The fields lie where the compiler puts them, so that the packet path can work on them in place.
+/// A test holds the newest table against the types; a change there needs a new version, and the
+/// old table stays for the release that reads it.
+struct SavedLayout: Equatable {
+    /// Places of one record's fields, in bytes from its start.
+    struct Record: Equatable {
+        /// Bytes from one record to the next.
+        var stride: Int
+        var offsets: [String: Int]
+    }
+
+    var transport: Record
+    var stream: Record
+    var binding: Record
+    var path: Record
+    var destination: Record
+    var slot: Record
+    var repair: Record
+
+    /// Returns the table of a version; `nil` for a version that this release does not know.
+    static func of(version: UInt32) -> Self? {
+        switch version {
+        case 1: version1
+        default: nil
+        }
+    }
+
+    static let version1 = Self(
+        transport: Record(
+            stride: 1_144,
+            offsets: [
+                "consentGiven": 0, "estimate": 8, "ssrc": 16, "rtcpHighest": 20, "profile": 24,
+                "selected": 26, "pathCount": 27, "streamCount": 28, "bindingCount": 29, "keys": 30,
+                "paths": 120, "streams": 312, "bindings": 696,
+            ]
+        ),
+        stream: Record(stride: 16, offsets: ["rtpNewest": 0, "ssrc": 8, "rtcpNewest": 12]),
+        binding: Record(
+            stride: 16,
+            offsets: [
+                "ssrc": 0, "publication": 4, "generation": 8, "position": 12,
+                "isRetransmission": 13,
+            ]
+        ),
+        path: Record(stride: 24, offsets: ["high": 0, "low": 8, "port": 16, "local": 18]),
+        destination: Record(stride: 64, offsets: ["transportSequence": 0]),
+        slot: Record(stride: 128, offsets: [:]),
+        repair: Record(stride: 8, offsets: ["rtxIndex": 0])
+    )
+
+    /// Table of the types as they are compiled now.
+    static var compiled: Self {
+        Self(
+            transport: SavedTransport.savedRecord,
+            stream: SavedTransport.Stream.savedRecord,
+            binding: SavedTransport.Binding.savedRecord,
+            path: SavedTransport.Path.savedRecord,
+            destination: Destination.savedRecord,
+            slot: Slot.savedRecord,
+            repair: SavedRepair.savedRecord
+        )
+    }
+}
+
+extension SavedLayout.Record {
+    /// Describes a type by the key paths of its stored fields.
+    init<Stored: BitwiseCopyable>(_ fields: KeyValuePairs<String, PartialKeyPath<Stored>>) {
+        stride = MemoryLayout<Stored>.stride
+        offsets = [:]
+        for (name, path) in fields { offsets[name] = Self.offset(of: path) }
+    }
+
+    static func offset<Stored>(of path: PartialKeyPath<Stored>) -> Int {
+        guard let offset = MemoryLayout<Stored>.offset(of: path) else {
+            preconditionFailure("saved fields are stored ones")
+        }
+        return offset
+    }
+}
+
+extension SavedTransport {
+    fileprivate static var savedRecord: SavedLayout.Record {
+        SavedLayout.Record([
+            "consentGiven": \Self.consentGiven, "estimate": \Self.estimate,
+            "ssrc": \Self.ssrc, "rtcpHighest": \Self.rtcpHighest, "profile": \Self.profile,
+            "selected": \Self.selected, "pathCount": \Self.pathCount,
+            "streamCount": \Self.streamCount, "bindingCount": \Self.bindingCount,
+            "keys": \Self.keys, "paths": \Self.paths, "streams": \Self.streams,
+            "bindings": \Self.bindings,
+        ])
+    }
+}
+
+extension SavedTransport.Stream {
+    fileprivate static var savedRecord: SavedLayout.Record {
+        SavedLayout.Record([
+            "rtpNewest": \Self.rtpNewest, "ssrc": \Self.ssrc, "rtcpNewest": \Self.rtcpNewest,
+        ])
+    }
+}
+
+extension SavedTransport.Binding {
+    fileprivate static var savedRecord: SavedLayout.Record {
+        SavedLayout.Record([
+            "ssrc": \Self.ssrc, "publication": \Self.publication,
+            "generation": \Self.generation, "position": \Self.position,
+            "isRetransmission": \Self.isRetransmission,
+        ])
+    }
+}
+
+extension SavedTransport.Path {
+    fileprivate static var savedRecord: SavedLayout.Record {
+        SavedLayout.Record([
+            "high": \Self.high, "low": \Self.low, "port": \Self.port, "local": \Self.local,
+        ])
+    }
+}
+
+extension Destination {
+    fileprivate static var savedRecord: SavedLayout.Record {
+        SavedLayout.Record(["transportSequence": \Self.transportSequence])
+    }
+}
+
+extension SavedRepair {
+    fileprivate static var savedRecord: SavedLayout.Record {
+        SavedLayout.Record(["rtxIndex": \Self.rtxIndex])
+    }
+}
+
+extension Slot {
+    fileprivate static var savedRecord: SavedLayout.Record {
+        var record = SavedLayout.Record([
+            "ssrc": \Self.ssrc, "packets": \Self.packets, "bytes": \Self.bytes,
+            "octets": \Self.octets,
+        ])
+        let start = SavedLayout.Record.offset(of: \Self.rewriter)
+        for (name, path) in RTPRewriter.savedFields {
+            record.offsets[name] = start + SavedLayout.Record.offset(of: path)
+        }
+        return record
+    }
+}
