@@ -29,7 +29,7 @@ struct SavedLayout: Equatable {
 
     static let version1 = Self(
         transport: Record(
-            stride: 1_144,
+            stride: 1_080,
             offsets: [
                 "consentGiven": 0, "estimate": 8, "ssrc": 16, "rtcpHighest": 20, "profile": 24,
                 "selected": 26, "pathCount": 27, "streamCount": 28, "bindingCount": 29, "keys": 30,
@@ -45,8 +45,15 @@ struct SavedLayout: Equatable {
             ]
         ),
         path: Record(stride: 24, offsets: ["high": 0, "low": 8, "port": 16, "local": 18]),
-        destination: Record(stride: 64, offsets: ["transportSequence": 0]),
-        slot: Record(stride: 128, offsets: [:]),
+        destination: Record(stride: 64, offsets: ["transportSequence": 22]),
+        slot: Record(
+            stride: 128,
+            offsets: [
+                "highest": 32, "lastArrival": 40, "lastTimestamp": 48, "lastPicture": 52,
+                "lastTL0": 54, "hasStarted": 55, "ssrc": 72, "packets": 80, "bytes": 88,
+                "octets": 96,
+            ]
+        ),
         repair: Record(stride: 8, offsets: ["rtxIndex": 0])
     )
 

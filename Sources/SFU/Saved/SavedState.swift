@@ -72,13 +72,16 @@ package struct SavedState {
         }
         readPaths(at: start, into: &saved)
         readStreams(at: start, into: &saved)
-        return saved.selected < saved.pathCount ? saved : nil
+        let isComplete =
+            saved.selected < saved.pathCount && saved.pathCount <= SavedTransport.pathLimit
+        return isComplete ? saved : nil
     }
 
     private func readPaths(at start: Int, into saved: inout SavedTransport) {
         guard let paths = layout.transport.offsets["paths"] else { return }
         let count = read(UInt8.self, "pathCount", of: layout.transport, at: start) ?? 0
-        saved.pathCount = min(count, UInt8(SavedTransport.pathLimit))
+        saved.pathCount = count
+        guard count <= SavedTransport.pathLimit else { return }
         saved.selected = read(UInt8.self, "selected", of: layout.transport, at: start) ?? .max
         for index in 0..<Int(saved.pathCount) {
             let place = start + paths + index * layout.path.stride
