@@ -114,9 +114,14 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .target(
+            name: "Keeper",
+            dependencies: ["CKernel", "Kernel", "RTP"],
+            swiftSettings: strict
+        ),
         .executableTarget(
             name: "sfud",
-            dependencies: ["Daemon"],
+            dependencies: ["Daemon", "Keeper"],
             swiftSettings: strict
         ),
         .executableTarget(

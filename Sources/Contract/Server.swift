@@ -241,6 +241,22 @@ public enum ServerUndrain: IPCMethod {
     public typealias Result = Empty
 }
 
+/// Replaces the running program by another version, in the same process and on the same sockets.
+///
+/// The reply comes first. Then the connection ends, and `server.info` of a new one has another
+/// `boot`.
+public enum ServerUpgrade: IPCMethod {
+    public static let name = "server.upgrade"
+    public typealias Result = Empty
+
+    public struct Params: Codable, Hashable, Sendable {
+        /// Absolute path of the program, at most 1,024 bytes; `nil` for the one that was started.
+        public var binary: String?
+
+        public init(binary: String? = nil) { self.binary = binary }
+    }
+}
+
 /// Returns traffic counters and load.
 public enum ServerStats: IPCMethod {
     public static let name = "server.stats"

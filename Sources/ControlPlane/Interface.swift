@@ -27,6 +27,9 @@ package enum ControlOutput {
     case commands(worker: Int, [WorkerCommand])
     case log(LogLevel, String, [(String, String)])
     case close(ConnectionID)
+    /// Checks another program, by default the one that was started, and then replaces this one by
+    /// it; `concludeUpgrade` tells the outcome.
+    case upgrade(binary: String?)
     /// All rooms have ended after `shutdown`: the process may exit.
     case exit
 }

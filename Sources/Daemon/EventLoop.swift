@@ -9,18 +9,20 @@ import WorkerInterface
 
 /// Event loop of the control thread: IPC, the control plane, signals, and HTTP.
 struct EventLoop: ~Copyable {
-    private let log: Log
+    let log: Log
     private let signals: Int32
     private let workers: [Worker]
     private let http: HTTPServer?
-    private let setup: ControlSetup
-    private var poller: Poller
+    let setup: ControlSetup
+    var poller: Poller
     private var ipc: IPCServer
-    private var control: ControlPlane
+    var control: ControlPlane
     private var sampler: StatisticsSampler
     private var trimmer = HeapTrimmer()
     private var watchdog: Watchdog
-    private let manager: ServiceManager
+    let handover: Handover
+    let replacement: ProcessReplacement
+    var upgrade: PendingUpgrade?
     private var memory = ResidentMemory()
     /// Latest time to exit after a first signal.
     private var exitDeadline: Instant?
@@ -46,7 +48,8 @@ struct EventLoop: ~Copyable {
         _ http: HTTPServer?,
         _ workers: [Worker],
         signals: Int32,
-        manager: ServiceManager,
+        handover: Handover,
+        replacement: ProcessReplacement,
         log: Log
     ) {
         self.setup = setup
@@ -55,7 +58,8 @@ struct EventLoop: ~Copyable {
         self.http = http
         self.workers = workers
         self.signals = signals
-        self.manager = manager
+        self.handover = handover
+        self.replacement = replacement
         self.log = log
         control = ControlPlane(setup)
         sampler = StatisticsSampler(workers: setup.workers)
@@ -96,9 +100,11 @@ struct EventLoop: ~Copyable {
             control.expire(at: now)
             ipc.expire(at: now)
             serveMetrics(at: now)
+            continueUpgrade(at: now)
             if trimmer.isDue(changes: control.heapChanges, at: now) { kernel_trim_heap() }
             carryOut(at: now)
             ipc.flush(with: poller, at: now)
+            replaceIfDue()
             if hasEnded, !ipc.hasOutput { return .stopped }
             if let exitDeadline, exitDeadline <= now { return .stopped }
             if let lost = watch(at: now) { return .workerStalled(lost) }
@@ -111,7 +117,7 @@ struct EventLoop: ~Copyable {
             return nil
         }
         for worker in workers { worker.commands.ring() }
-        if manager.isWatching, watchdog.allRespond { manager.notify(.alive) }
+        if handover.manager.isWatching, watchdog.allRespond { handover.manager.notify(.alive) }
         return watchdog.lost
     }
 
@@ -141,7 +147,7 @@ struct EventLoop: ~Copyable {
     private func deadline(at now: Instant) -> Instant? {
         let all = [
             control.deadline, ipc.deadline, http?.deadline(at: now), sampler.deadline,
-            trimmer.deadline, exitDeadline, watchdog.deadline,
+            trimmer.deadline, exitDeadline, watchdog.deadline, upgrade?.check.deadline,
         ]
         return all.compactMap(\.self).min()
     }
@@ -156,6 +162,7 @@ struct EventLoop: ~Copyable {
             if exitDeadline == nil { ipc.accept(with: poller, at: now) }
         case .signals: return takeSignals(at: now)
         case .http: http?.run(at: now)
+        case .upgrade: continueUpgrade(at: now)
         case .worker(let index): return takeEvents(worker: index, at: now)
         case .connection(let id):
             if readiness.readable {
@@ -175,11 +182,15 @@ struct EventLoop: ~Copyable {
         while true {
             let signal = kernel_signals_next(signals)
             guard signal != 0 else { return nil }
+            guard signal != SIGHUP else {
+                control.requestUpgrade()
+                continue
+            }
             guard exitDeadline == nil else { return .forced }
             log.info("shutting down", [("signal", "\(signal)")])
             exitDeadline = now.advanced(milliseconds: Self.shutdownMilliseconds)
             http?.isHealthy = false
-            manager.notify(.stopping)
+            handover.manager.notify(.stopping)
             control.shutdown(at: now)
         }
     }
@@ -243,6 +254,7 @@ struct EventLoop: ~Copyable {
             // Lines with different fields (room, participant) are rate-limited separately.
             log.log(level, message, cause: fields.map(\.1).joined(separator: " "), fields)
         case .close(let id): ipc.close(id, at: now)
+        case .upgrade(let binary): beginUpgrade(binary, at: now)
         case .exit: hasEnded = true
         }
     }
@@ -254,7 +266,7 @@ struct EventLoop: ~Copyable {
 
 /// Source of a readiness report of the control thread's poller.
 enum PollerToken: Equatable {
-    case listener, signals, http
+    case listener, signals, http, upgrade
     case worker(Int)
     case connection(ConnectionID)
 
@@ -266,6 +278,7 @@ enum PollerToken: Equatable {
         case .http: 2
         case .worker(let index): UInt64(index) << 8 | 3
         case .connection(let id): id.rawValue << 8 | 4
+        case .upgrade: 5
         }
     }
 
@@ -276,6 +289,7 @@ enum PollerToken: Equatable {
         case 2: self = .http
         case 3: self = .worker(Int(rawValue >> 8))
         case 4: self = .connection(ConnectionID(rawValue: rawValue >> 8))
+        case 5: self = .upgrade
         default: return nil
         }
     }

@@ -195,6 +195,7 @@ struct ControlDriver {
         case .exit:
             hasExited = true
             trace.append("exit")
+        case .upgrade(let binary): trace.append("upgrade \(binary ?? "own")")
         case .log, .close: break
         }
     }

@@ -22,7 +22,8 @@ import Testing
             "Contract", "ControlPlane", "JSON", "Kernel", "LiveStream", "RTP", "RTPForward",
             "Recording", "Rooms", "SFU", "Sockets", "WorkerInterface",
         ],
-        "sfud": ["Daemon"],
+        "Keeper": ["Kernel", "RTP"],
+        "sfud": ["Daemon", "Keeper"],
         "sfuctl": ["Contract", "JSON", "Kernel", "SFUClient"],
     ]
 

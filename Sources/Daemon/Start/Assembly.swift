@@ -13,21 +13,24 @@ import WorkerInterface
 /// Builder of the daemon's parts from its configuration.
 struct Assembly {
     private let configuration: Configuration
+    private let handover: Handover
     private let log: Log
 
-    init(_ configuration: Configuration, _ log: Log) {
+    init(_ configuration: Configuration, _ handover: Handover, _ log: Log) {
         self.configuration = configuration
+        self.handover = handover
         self.log = log
     }
 
     /// Opens the sockets, starts the workers, prints the ready line, and returns the control loop.
     func loop(_ socket: IPCSocket, signals: Int32) throws(StartError) -> EventLoop {
-        let sockets = try udpSockets()
-        let listeners = try tcpListeners()
+        let open = try ListeningSockets(configuration, handover, log)
+        handover.closeRest()
+        let (sockets, listeners) = (open.udp, open.tcp)
         let engine = try engine()
         let identity = try identity()
         let http: HTTPServer?
-        if let address = configuration.http { http = try HTTPServer(address) } else { http = nil }
+        if let listener = open.http { http = try HTTPServer(listener) } else { http = nil }
         let setup = try controlSetup(sockets, listeners, identity)
         let ipc = IPCServer(socket, limits: configuration.limits.ipc, log: log)
         do throws(SystemError) {
@@ -40,12 +43,8 @@ struct Assembly {
                 ("engine", engine.rawValue), ("http", http?.address.endpointText ?? "none"),
             ]
             log.info("started", fields)
-            let manager = ServiceManager(
-                environment: ProcessInfo.processInfo.environment,
-                processID: ProcessInfo.processInfo.processIdentifier
-            )
             Daemon.say(ready + "\n")
-            manager.notify(.ready)
+            handover.manager.notify(.ready)
             return EventLoop(
                 setup,
                 poller,
@@ -53,61 +52,16 @@ struct Assembly {
                 http,
                 workers,
                 signals: signals,
-                manager: manager,
+                handover: handover,
+                replacement: ProcessReplacement(
+                    arguments: Array(CommandLine.arguments.dropFirst()),
+                    command: CommandLine.arguments.first ?? "sfud",
+                    reserved: configuration.handedDescriptors
+                ),
                 log: log
             )
         } catch {
             throw .system("workers", "\(error)")
-        }
-    }
-
-    /// Opens every configured UDP address once per worker; returns one list of sockets per worker.
-    private func udpSockets() throws(StartError) -> [[UDPSocket]] {
-        var sockets: [[UDPSocket]] = []
-        for worker in 0..<configuration.workers {
-            var own: [UDPSocket] = []
-            for address in configuration.udp {
-                own.append(try open(address, worker: worker))
-            }
-            sockets.append(own)
-        }
-        return sockets
-    }
-
-    /// Opens every configured TCP address once per worker; returns one list of listeners per
-    /// worker.
-    private func tcpListeners() throws(StartError) -> [[TCPListener]] {
-        var listeners: [[TCPListener]] = []
-        for worker in 0..<configuration.workers {
-            var own: [TCPListener] = []
-            for address in configuration.tcp {
-                let port = address.port == 0 ? 0 : address.port + UInt16(worker)
-                do throws(SystemError) {
-                    own.append(try TCPListener.open(address.with(port: port)))
-                } catch {
-                    throw .system("tcp", "\(error)")
-                }
-            }
-            listeners.append(own)
-        }
-        return listeners
-    }
-
-    private func open(_ address: Address, worker: Int) throws(StartError) -> UDPSocket {
-        let port = address.port == 0 ? 0 : address.port + UInt16(worker)
-        do throws(SystemError) {
-            let socket = try UDPSocket.open(address.with(port: port))
-            if !socket.stampArrivals() { log.warning("no stamps: forwarding times stay empty", []) }
-            for shortage in socket.setBuffers(configuration.limits.buffers) {
-                let fields = [
-                    ("wanted", "\(shortage.wanted)"), ("got", "\(shortage.got)"),
-                    ("cure", "sysctl -w \(shortage.sysctl)=\(shortage.wanted)"),
-                ]
-                log.warning("socket buffer too small", cause: shortage.sysctl, fields)
-            }
-            return socket
-        } catch {
-            throw .system("udp", "\(error)")
         }
     }
 

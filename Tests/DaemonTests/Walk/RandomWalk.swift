@@ -191,7 +191,8 @@ struct RandomWalk {
                     workers[worker].apply(command)
                 }
             case .log, .close: break
-            case .subscribe, .serverEvent, .statistics, .exit: disagree("unasked for: \(output)")
+            case .subscribe, .serverEvent, .statistics, .exit, .upgrade:
+                disagree("unasked for: \(output)")
             }
         }
     }

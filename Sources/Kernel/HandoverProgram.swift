@@ -1,0 +1,82 @@
+internal import CKernel
+
+/// Open descriptor with the name under which it is handed to the next process.
+package struct NamedDescriptor: Equatable, Sendable {
+    package var name: String
+    package var descriptor: Int32
+
+    package init(name: String, descriptor: Int32) {
+        self.name = name
+        self.descriptor = descriptor
+    }
+}
+
+/// Program that gets open descriptors, by the protocol of sd_listen_fds(3).
+package struct HandoverProgram {
+    /// The path of the program, and its arguments.
+    package var arguments: [String]
+    /// Entries `NAME=VALUE`; those of the protocol are added.
+    package var environment: [[UInt8]]
+    package var descriptors: [NamedDescriptor]
+
+    /// Most descriptors that are kept, and handed over, at a time.
+    ///
+    /// While a program is started there are two of each, and many systems permit 1,024.
+    package static let descriptorLimit = 384
+    /// Variables that tell a program about its descriptors.
+    package static let variables = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]
+
+    package init(
+        arguments: [String],
+        environment: [[UInt8]],
+        descriptors: [NamedDescriptor]
+    ) {
+        self.arguments = arguments
+        self.environment = environment
+        self.descriptors = descriptors
+    }
+
+    /// Starts the program as a child that gets `deathSignal` when the calling thread ends; returns
+    /// its process id.
+    package func start(deathSignal: Int32) throws(SystemError) -> Int32 {
+        let numbers = descriptors.map(\.descriptor)
+        let started = kernel_start_process(
+            Self.terminated(arguments.map { Array($0.utf8) }).span,
+            Self.terminated(entries).span,
+            numbers.span,
+            deathSignal
+        )
+        return try SystemError.check(started, arguments.first ?? "")
+    }
+
+    /// Replaces this process by the program; returns only if that fails.
+    ///
+    /// After a failure all descriptors are as before. Other threads must not use descriptors
+    /// meanwhile.
+    package func replaceProcess() -> SystemError {
+        let numbers = descriptors.map(\.descriptor)
+        let failure = kernel_replace_process(
+            Self.terminated(arguments.map { Array($0.utf8) }).span,
+            Self.terminated(entries).span,
+            numbers.span
+        )
+        return SystemError(operation: arguments.first ?? "", number: -failure)
+    }
+
+    private var entries: [[UInt8]] {
+        guard !descriptors.isEmpty else { return environment }
+        let names = descriptors.map(\.name).joined(separator: ":")
+        let added = ["LISTEN_PID=", "LISTEN_FDS=\(descriptors.count)", "LISTEN_FDNAMES=\(names)"]
+        return environment + added.map { Array($0.utf8) }
+    }
+
+    private static func terminated(_ texts: [[UInt8]]) -> [UInt8] { texts.flatMap { $0 + [0] } }
+}
+
+extension NamedDescriptor {
+    /// Whether a service manager accepts a name (sd_pid_notify_with_fds(3), `FDNAME`).
+    package static func isValid(name: String) -> Bool {
+        (1...255).contains(name.utf8.count)
+            && name.utf8.allSatisfy { (0x20...0x7e).contains($0) && $0 != UInt8(ascii: ":") }
+    }
+}
