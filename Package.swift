@@ -250,6 +250,11 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "KeeperTests",
+            dependencies: ["Keeper", "Kernel", "RTP", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "SimulatorTests",
             dependencies: [
                 "Contract", "ControlPlane", "Daemon", "HostilePeer", "JSON", "Kernel", "LoadPeer",

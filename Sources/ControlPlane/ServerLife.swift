@@ -43,6 +43,11 @@ struct ServerLife {
         if case .no = ending, case .no = draining { true } else { false }
     }
 
+    /// Whether shutdown has begun.
+    var isEnding: Bool {
+        if case .no = ending { false } else { true }
+    }
+
     /// Whether `server.drain` is in force.
     var isDraining: Bool {
         switch draining {
@@ -214,7 +219,7 @@ extension ControlPlane {
 extension ControlPlane {
     /// Reason for which the program cannot be replaced now; `nil` if it can.
     package var upgradeObstacle: String? {
-        if life.endingDeadline != nil { return "sfud is shutting down" }
+        if life.isEnding { return "sfud is shutting down" }
         if !rooms.isEmpty { return "calls would end (rooms in use: \(rooms.count))" }
         return operations.isEmpty ? nil : "calls have not taken effect yet"
     }

@@ -18,9 +18,6 @@ struct Notification: Equatable {
     var stores = false
     /// Whether stored descriptors of this name are to be closed.
     var removes = false
-    /// Whether the sender waits until all earlier notifications have been processed; the attached
-    /// descriptor is closed to tell it.
-    var isBarrier = false
     /// Valid name of descriptors.
     var name: String?
     /// Lines that a service manager above the keeper gets too.
@@ -28,12 +25,8 @@ struct Notification: Equatable {
 
     /// Parses lines `NAME=VALUE`.
     init(_ text: some Collection<UInt8>) {
-        let text = String(decoding: text, as: UTF8.self)
-        guard text != "BARRIER=1" else {
-            isBarrier = true
-            return
-        }
-        for line in text.split(separator: "\n").prefix(Self.lineLimit) { take(line) }
+        let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
+        for line in lines.prefix(Self.lineLimit) { take(line) }
     }
 
     private mutating func take(_ line: Substring) {

@@ -221,7 +221,7 @@ extension Supervisor {
                     state = .running(life)
                 }
             }
-            // For a barrier, this is the answer.
+            // BARRIER=1 means no more than this: its sender waits until the descriptor is closed.
             for descriptor in descriptors { kernel_close(descriptor) }
         }
     }

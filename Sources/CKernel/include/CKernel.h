@@ -242,7 +242,7 @@ int kernel_set_close_on_exec(int descriptor, bool close);
 int kernel_move_descriptor(int descriptor, int limit);
 /// Opens /dev/null at all free numbers below `end`, closed on exec.
 void kernel_occupy_descriptors(int end);
-/// Returns whether two descriptors stand for the same file, for example the same socket.
+/// Returns whether two descriptors stand for the same open file, for example the same socket.
 bool kernel_same_file(int one, int other);
 
 enum { KERNEL_NOTIFY_NAME = 8, KERNEL_NOTIFY_DESCRIPTORS = 253 };

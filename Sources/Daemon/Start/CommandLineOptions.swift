@@ -97,7 +97,8 @@ package struct CommandLineOptions {
     /// Returns the text of `--help`.
     static func help(_ defaults: Configuration) -> String {
         var lines = [
-            "Usage: sfud [--keeper] [FLAG]...", "", "Forwards WebRTC media; driven over a Unix socket.", "",
+            "Usage: sfud [--keeper] [FLAG]...", "",
+            "Forwards WebRTC media; driven over a Unix socket.", "",
         ]
         func add(_ flag: String, _ summary: String, _ value: String?) {
             let padded = flag.padding(toLength: 28, withPad: " ", startingAt: 0)
