@@ -39,11 +39,14 @@ package struct HandoverProgram {
     /// Starts the program as a child that gets `deathSignal` when the calling thread ends; returns
     /// its process id.
     package func start(deathSignal: Int32) throws(SystemError) -> Int32 {
-        let numbers = descriptors.map(\.descriptor)
-        let started = kernel_start_process(
-            Self.terminated(arguments.map { Array($0.utf8) }).span,
-            Self.terminated(entries).span,
-            numbers.span,
+        let command = Command(self)
+        let started = unsafe kernel_start_process(
+            command.words,
+            Int64(command.words.count),
+            command.variables,
+            Int64(command.variables.count),
+            command.numbers,
+            Int64(command.numbers.count),
             deathSignal
         )
         return try SystemError.check(started, arguments.first ?? "")
@@ -54,13 +57,33 @@ package struct HandoverProgram {
     /// After a failure all descriptors are as before. Other threads must not use descriptors
     /// meanwhile.
     package func replaceProcess() -> SystemError {
-        let numbers = descriptors.map(\.descriptor)
-        let failure = kernel_replace_process(
-            Self.terminated(arguments.map { Array($0.utf8) }).span,
-            Self.terminated(entries).span,
-            numbers.span
+        let command = Command(self)
+        let failure = unsafe kernel_replace_process(
+            command.words,
+            Int64(command.words.count),
+            command.variables,
+            Int64(command.variables.count),
+            command.numbers,
+            Int64(command.numbers.count)
         )
         return SystemError(operation: arguments.first ?? "", number: -failure)
+    }
+
+    /// Form in which the system calls take a program.
+    private struct Command {
+        var words: [UInt8]
+        var variables: [UInt8]
+        var numbers: [Int32]
+
+        init(_ program: HandoverProgram) {
+            words = Self.terminated(program.arguments.map { Array($0.utf8) })
+            variables = Self.terminated(program.entries)
+            numbers = program.descriptors.map(\.descriptor)
+        }
+
+        private static func terminated(_ texts: [[UInt8]]) -> [UInt8] {
+            texts.flatMap { $0 + [0] }
+        }
     }
 
     private var entries: [[UInt8]] {
@@ -69,8 +92,6 @@ package struct HandoverProgram {
         let added = ["LISTEN_PID=", "LISTEN_FDS=\(descriptors.count)", "LISTEN_FDNAMES=\(names)"]
         return environment + added.map { Array($0.utf8) }
     }
-
-    private static func terminated(_ texts: [[UInt8]]) -> [UInt8] { texts.flatMap { $0 + [0] } }
 }
 
 extension NamedDescriptor {

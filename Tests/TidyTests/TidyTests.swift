@@ -46,6 +46,7 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/SFUClient/UnixSocket.swift",
         "Sources/Keeper/KeeperReports.swift",
         "Sources/Kernel/Locked.swift",
+        "Sources/Kernel/HandoverProgram.swift",
         "Sources/Kernel/NotificationSocket.swift",
         "Sources/Kernel/ProcessEnvironment.swift",
         "Sources/Kernel/ProgramPath.swift",

@@ -199,6 +199,8 @@ LAST = READY + "notify('STOPPING=1')\nsys.exit(0)\n"
 
 
 def test_what_a_life_stores_the_next_gets(tmp_path):
+    # A descriptor that whoever starts the keeper has left open is not the child's.
+    left_open = os.dup2(0, 60, inheritable=True)
     keeper = Keeper(
         tmp_path,
         """
@@ -217,7 +219,9 @@ tell({name: one.getsockname()[1] for name, one in stored.items()})
 die()
 """,
         READY + "tell(inherited())\ntell(sorted(map(int, os.listdir('/proc/self/fd'))))\n" + LAST,
+        pass_fds=[left_open],
     )
+    os.close(left_open)
     status, lines, log = keeper.end()
     assert status == 0, log
     assert lines[0] == lines[1]

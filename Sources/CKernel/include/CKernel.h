@@ -278,6 +278,8 @@ struct kernel_child {
     int pid;
     int descriptor;
 };
+// Swift 6.3.1 crashes on the span overloads of these two in release mode, so they have none.
+
 /// Starts the program that is the first of `arguments`, each of which ends with a zero byte, in a
 /// process group of its own and with default signal handling; returns its process id.
 ///
@@ -285,23 +287,16 @@ struct kernel_child {
 /// is given like `arguments`; empty values of LISTEN_PID and WATCHDOG_PID become its process id. It
 /// gets `death_signal` when the calling thread ends. Fails if the program cannot be executed.
 int kernel_start_process(
-    const uint8_t *KERNEL_COUNTED_BY(arguments_count) arguments KERNEL_NOESCAPE,
-    int64_t arguments_count,
-    const uint8_t *KERNEL_COUNTED_BY(environment_count) environment KERNEL_NOESCAPE,
-    int64_t environment_count,
-    const int *KERNEL_COUNTED_BY(count) descriptors KERNEL_NOESCAPE, int64_t count,
-    int death_signal);
+    const uint8_t *arguments, int64_t arguments_count, const uint8_t *environment,
+    int64_t environment_count, const int *descriptors, int64_t count, int death_signal);
 /// Replaces this process by another program, given like that of `kernel_start_process`.
 ///
 /// Returns only on failure, with all descriptors as they were. Other threads must not open, close
 /// or use descriptors meanwhile. Blocked and ignored signals stay blocked and ignored, so that none
 /// is lost in between.
 int kernel_replace_process(
-    const uint8_t *KERNEL_COUNTED_BY(arguments_count) arguments KERNEL_NOESCAPE,
-    int64_t arguments_count,
-    const uint8_t *KERNEL_COUNTED_BY(environment_count) environment KERNEL_NOESCAPE,
-    int64_t environment_count,
-    const int *KERNEL_COUNTED_BY(count) descriptors KERNEL_NOESCAPE, int64_t count);
+    const uint8_t *arguments, int64_t arguments_count, const uint8_t *environment,
+    int64_t environment_count, const int *descriptors, int64_t count);
 /// Ended child.
 struct kernel_ended {
     /// Its process id; 0 if no child has ended.
