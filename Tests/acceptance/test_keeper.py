@@ -499,7 +499,13 @@ async def test_a_program_that_cannot_be_executed_changes_nothing(start_sfud, tmp
     bad.write_text(f"#!{tmp_path}/sh\nrm {tmp_path}/sh\necho sfud 9.9.9\n")
     bad.chmod(0o755)
     before = await boot(daemon)
+
+    def reserved() -> set[str]:
+        folder = Path(f"/proc/{daemon.process.pid}/fd")
+        return {one.name for one in folder.iterdir() if os.readlink(one) == "/dev/null"}
+
     async with daemon.client() as ipc:
+        numbers = reserved()
         assert await ipc.call("server.upgrade", binary=str(bad)) == {}
 
         async def failed():
@@ -508,6 +514,7 @@ async def test_a_program_that_cannot_be_executed_changes_nothing(start_sfud, tmp
         await process.until(failed, "the failure is logged", 5)
         # The connection is still there, too.
         assert (await ipc.call("server.info"))["boot"] == before
+        assert reserved() == numbers
         await ipc.call("room.create", room="r1")
     assert await boot(daemon) == before
     assert (await asyncio.to_thread(get, port, "/healthz"))[0] == 200
