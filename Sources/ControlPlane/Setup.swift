@@ -8,7 +8,7 @@ package struct ControlSetup: Sendable {
     /// Version that `--version` prints.
     package var version: String
     /// Identifier that differs at every start, by which a client notices a restart.
-    var bootID: String
+    package private(set) var bootID: String
     /// Unix time of the start, in seconds.
     package var startTime: Double
     /// Random source for ids, ICE credentials and SSRCs.
@@ -147,9 +147,12 @@ extension ControlLimits {
         WorkerIdentifiers(
             transports: transportsPerWorker,
             publications: transportsPerWorker * Self.publicationsPerTransport,
-            slots: transportsPerWorker * 64
+            slots: slotsPerWorker
         )
     }
+
+    /// Slots of a worker, over all its transports.
+    package var slotsPerWorker: Int { transportsPerWorker * 64 }
 
     /// Publications of a worker for each transport that it may have.
     static let publicationsPerTransport = 8

@@ -14,6 +14,8 @@ struct EventLoop: ~Copyable {
     private let workers: [Worker]
     private let http: HTTPServer?
     let setup: ControlSetup
+    /// Memory that the next life goes on from.
+    let calls: CallMemory
     var poller: Poller
     private var ipc: IPCServer
     var control: ControlPlane
@@ -49,6 +51,7 @@ struct EventLoop: ~Copyable {
         _ workers: [Worker],
         signals: Int32,
         handover: Handover,
+        calls: CallMemory,
         replacement: ProcessReplacement,
         log: Log
     ) {
@@ -59,6 +62,7 @@ struct EventLoop: ~Copyable {
         self.workers = workers
         self.signals = signals
         self.handover = handover
+        self.calls = calls
         self.replacement = replacement
         self.log = log
         control = ControlPlane(setup)
@@ -202,6 +206,8 @@ struct EventLoop: ~Copyable {
                 StatisticsSampler.owns(token: token)
             {
                 sampler.receive(statistics, token: token, from: worker)
+            } else if case .fenced(CallMemory.fenceEpoch, _, _) = event {
+                calls.noteResumed(worker)
             } else {
                 control.receive(event, from: worker, at: now)
             }

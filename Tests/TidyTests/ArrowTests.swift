@@ -48,6 +48,7 @@ import Testing
             "RTCP": top,
             "Relay": top,
             "Overload": top,
+            "Saved": top,
         ]
     }()
 

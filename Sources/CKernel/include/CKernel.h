@@ -50,6 +50,22 @@ void kernel_trim_heap(void);
 /// free ones.
 int64_t kernel_heap_bytes(void);
 
+// Memory that outlives the process
+
+/// Creates memory that lives as long as a descriptor of it, zeroed and of fixed size; returns the
+/// descriptor. Pages that are not touched take no memory.
+int kernel_memory_create(const char *name, uint64_t bytes);
+/// Size of such memory; -EPERM if it could shrink, -errno if the descriptor is something else.
+int64_t kernel_memory_bytes(int memory);
+/// Maps such memory, shared and left out of core dumps; NULL on failure.
+void *kernel_memory_map(int memory, uint64_t bytes, bool writable);
+void kernel_memory_unmap(void *start, uint64_t bytes);
+/// Stores a word after everything that was stored before it; `place` is a multiple of 8.
+void kernel_store_release(void *place, uint64_t value);
+/// From now on stores 1 at `place`, a multiple of 8, when a fault of this process ends it: SIGILL,
+/// SIGTRAP, SIGSEGV, SIGBUS, SIGFPE or SIGABRT.
+void kernel_mark_faults(void *place);
+
 // Waiting
 
 int kernel_epoll_create(void);

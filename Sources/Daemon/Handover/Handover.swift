@@ -61,7 +61,8 @@ final class Handover {
         }
     }
 
-    private func discard(_ descriptor: Int32, _ name: String) {
+    /// Closes a descriptor, and keeps it for no other life.
+    func discard(_ descriptor: Int32, _ name: String) {
         kernel_close(descriptor)
         if NamedDescriptor.isValid(name: name) { store.remove(name) }
     }

@@ -28,13 +28,21 @@ struct Assembly {
         handover.closeRest()
         let (sockets, listeners) = (open.udp, open.tcp)
         let engine = try engine()
-        let identity = try identity()
+        let calls = try callMemory(sockets, listeners)
+        let identity: DTLSIdentity
+        if let previous = calls.previous {
+            identity = previous.identity
+        } else {
+            identity = try newIdentity()
+        }
         let http: HTTPServer?
         if let listener = open.http { http = try HTTPServer(listener) } else { http = nil }
-        let setup = try controlSetup(sockets, listeners, identity)
+        let setup = try controlSetup(sockets, listeners, identity, boot: calls.previous?.bootID)
+        calls.current.save(identity, bootID: setup.bootID)
         let ipc = IPCServer(socket, limits: configuration.limits.ipc, log: log)
         do throws(SystemError) {
-            let workers = try start(sockets, listeners, identity, engine)
+            let workers = try start(sockets, listeners, identity, engine, calls)
+            calls.takeOver(workers: sockets.count)
             let poller = try EventLoop.poller(ipc, http, workers, signals: signals)
             var ready = "ready ipc=\(socket.path) udp=\(setup.udp.joined(separator: ","))"
             if !setup.tcp.isEmpty { ready += " tcp=\(setup.tcp.joined(separator: ","))" }
@@ -53,6 +61,7 @@ struct Assembly {
                 workers,
                 signals: signals,
                 handover: handover,
+                calls: calls,
                 replacement: ProcessReplacement(
                     arguments: Array(CommandLine.arguments.dropFirst()),
                     command: CommandLine.arguments.first ?? "sfud",
@@ -68,7 +77,8 @@ struct Assembly {
     private func controlSetup(
         _ sockets: [[UDPSocket]],
         _ listeners: [[TCPListener]],
-        _ identity: DTLSIdentity
+        _ identity: DTLSIdentity,
+        boot: String?
     ) throws(StartError) -> ControlSetup {
         var generator = SystemRandomNumberGenerator()
         let interfaces: [Candidates.Interface]
@@ -91,7 +101,7 @@ struct Assembly {
         )
         return ControlSetup(
             version: Daemon.version,
-            bootID: String(generator.next(), radix: 16),
+            bootID: boot ?? String(generator.next(), radix: 16),
             startTime: Double(kernel_unix_nanoseconds()) / 1e9,
             random: .system,
             fingerprint: identity.fingerprint,
@@ -111,7 +121,8 @@ struct Assembly {
         _ sockets: [[UDPSocket]],
         _ listeners: [[TCPListener]],
         _ identity: DTLSIdentity,
-        _ engine: SRTPEngine
+        _ engine: SRTPEngine,
+        _ calls: CallMemory
     ) throws(SystemError) -> [Worker] {
         var workers: [Worker] = []
         // One more port for the recorder, which reads the packets that workers mirror to it.
@@ -127,7 +138,9 @@ struct Assembly {
                 relays: relays,
                 log: log,
                 sendQueue: configuration.limits.sendQueue,
-                streams: configuration.limits.streams
+                streams: configuration.limits.streams,
+                memory: calls.current.worker(index),
+                previous: calls.previous?.worker(index)
             )
             workers.append(try Worker(setup))
         }
@@ -145,8 +158,34 @@ struct Assembly {
         return workers
     }
 
+    /// Opens the calls of the life before, and the memory for those of this one.
+    private func callMemory(
+        _ sockets: [[UDPSocket]],
+        _ listeners: [[TCPListener]]
+    ) throws(StartError) -> CallMemory {
+        let limits = configuration.limits.control
+        // FNV-1a; paths name local addresses by their places.
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for socket in sockets.joined() {
+            for byte in socket.address.endpointText.utf8 {
+                hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3
+            }
+        }
+        let shape = LifeMemory.Shape(
+            workers: sockets.count,
+            transports: limits.transportsPerWorker,
+            slots: limits.slotsPerWorker,
+            addresses: hash
+        )
+        do throws(SystemError) {
+            return try CallMemory(shape, handover, log, at: .monotonic())
+        } catch {
+            throw .system("memory", "\(error)")
+        }
+    }
+
     /// Creates the DTLS certificate that all workers present.
-    private func identity() throws(StartError) -> DTLSIdentity {
+    private func newIdentity() throws(StartError) -> DTLSIdentity {
         do throws(DTLSError) {
             return try DTLSIdentity()
         } catch {

@@ -6,8 +6,8 @@ extension Core {
     /// Continues a transport where an earlier process left it: keys, indexes, path, streams and
     /// slots.
     ///
-    /// A transport that cannot be continued ends, so that its peer makes a new one: numbers that may
-    /// have been used are never used again.
+    /// A transport that cannot be continued ends, so that its peer makes a new one: numbers that
+    /// may have been used are never used again.
     mutating func resume(_ id: TransportID, at now: Instant, into output: inout Batch) {
         guard transports.contains(id) else { return }
         let transport = id.place

@@ -5,7 +5,7 @@ import WorkerInterface
 ///
 /// Everything in it is checked: a record that makes no sense is as good as none.
 @safe
-package struct SavedState {
+package struct SavedState: @unchecked Sendable {
     /// One array: where its generations and elements begin, and how many there are.
     private struct Section {
         var generations: Int

@@ -1,12 +1,12 @@
 /// Memory of one worker that outlives the process, and the places of its arrays in it.
 ///
 /// The worker changes its state in place there, with ordinary stores. Whatever kills the process,
-/// the last store is in the memory, and the next process reads it (`SavedState`).
+/// the last store is in the memory, and the next process reads it (`SavedState`). One core uses it.
 ///
 ///     header: magic, version, then the place of each array
 ///     an array: generations (UInt32 each, 0: empty), then the elements
 @safe
-package struct SavedMemory {
+package struct SavedMemory: @unchecked Sendable {
     /// Arrays in the order of the header.
     package enum Section: Int, CaseIterable { case transports, destinations, slots, repairs }
 
