@@ -213,7 +213,9 @@ let package = Package(
         ),
         .testTarget(
             name: "RoomsTests",
-            dependencies: ["CKernel", "RTP", "Rooms", "TestSupport", "WorkerInterface"],
+            dependencies: [
+                "CKernel", "JSON", "RTP", "Rooms", "TestSupport", "WorkerInterface",
+            ],
             swiftSettings: strict
         ),
         .testTarget(

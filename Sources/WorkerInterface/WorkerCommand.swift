@@ -79,7 +79,7 @@ package struct Binding: Hashable, Sendable {
 }
 
 /// Publication as seen by a worker that is not its home.
-package struct Mirror: Hashable, Sendable {
+package struct Mirror: Hashable, Sendable, Codable {
     /// Configuration of the publication; the id is the mirror's own, in the mirror's worker.
     package var configuration: PublicationConfiguration
     /// Home publication: the source of the media and the destination of keyframe requests.
@@ -97,7 +97,7 @@ package struct Mirror: Hashable, Sendable {
 }
 
 /// Publication in another worker that packets are relayed to or from.
-package struct RelayTarget: Hashable, Sendable, BitwiseCopyable {
+package struct RelayTarget: Hashable, Sendable, BitwiseCopyable, Codable {
     package var worker: Int
     package var publication: PublicationID
 
