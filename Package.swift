@@ -214,7 +214,8 @@ let package = Package(
         .testTarget(
             name: "RoomsTests",
             dependencies: [
-                "CKernel", "JSON", "RTP", "Rooms", "TestSupport", "WorkerInterface",
+                "CKernel", "Contract", "ControlPlane", "JSON", "RTP", "Rooms", "TestSupport",
+                "WorkerInterface",
             ],
             swiftSettings: strict
         ),

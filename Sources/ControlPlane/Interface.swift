@@ -25,6 +25,10 @@ package enum ControlOutput {
     /// Sets the events that a connection receives, after those that it missed.
     case subscribe(ConnectionID, EventInterest, replay: [EventLine])
     case commands(worker: Int, [WorkerCommand])
+    /// Saves changes as one: all of them, or none if the process ends meanwhile.
+    ///
+    /// It precedes all replies, events and commands that depend on it.
+    case save([RecordChange])
     case log(LogLevel, String, [(String, String)])
     case close(ConnectionID)
     /// Checks another program, by default the one that was started, and then replaces this one by
@@ -32,6 +36,17 @@ package enum ControlOutput {
     case upgrade(binary: String?)
     /// All rooms have ended after `shutdown`: the process may exit.
     case exit
+}
+
+/// Record to be saved, or removed if it has no value.
+package struct RecordChange: Hashable, Sendable {
+    package var key: String
+    package var value: [UInt8]?
+
+    package init(key: String, value: [UInt8]?) {
+        self.key = key
+        self.value = value
+    }
 }
 
 /// Severity of a log line; a configured level includes all above it.

@@ -35,6 +35,9 @@ package struct ControlSetup: Sendable {
     /// Networks that plain RTP may be sent to.
     var tapNetworks = IPNetwork.loopback
 
+    /// Whether rooms are saved, for a process that follows this one.
+    package var savesRooms = false
+
     package init(
         version: String,
         bootID: String,

@@ -261,6 +261,7 @@ struct EventLoop: ~Copyable {
             log.log(level, message, cause: fields.map(\.1).joined(separator: " "), fields)
         case .close(let id): ipc.close(id, at: now)
         case .upgrade(let binary): beginUpgrade(binary, at: now)
+        case .save(let changes): calls.save(changes)
         case .exit: hasEnded = true
         }
     }

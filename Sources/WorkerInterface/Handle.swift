@@ -38,6 +38,11 @@ package struct HandleAllocator<Kind>: Sendable {
 
     package init(capacity: Int) { self.capacity = capacity }
 
+    /// Makes the pool of a process that continues another's handles.
+    package mutating func restore(_ used: [Handle<Kind>], above highest: UInt32) {
+        self = Self(capacity: capacity, used: used, above: highest)
+    }
+
     /// Makes the allocator of a process that continues another's handles.
     ///
     /// Handles of free indices get generations above `highest`, so that none is given twice. A

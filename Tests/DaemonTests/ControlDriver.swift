@@ -196,7 +196,7 @@ struct ControlDriver {
             hasExited = true
             trace.append("exit")
         case .upgrade(let binary): trace.append("upgrade \(binary ?? "own")")
-        case .log, .close: break
+        case .log, .close, .save: break
         }
     }
 }

@@ -12,6 +12,8 @@ package struct TrackedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sen
     package var keys: Dictionary<Key, Value>.Keys { elements.keys }
     package var values: Dictionary<Key, Value>.Values { elements.values }
 
+    package var pairs: [Key: Value] { elements }
+
     package subscript(key: Key) -> Value? {
         get { elements[key] }
         _modify {
@@ -20,10 +22,23 @@ package struct TrackedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sen
         }
     }
 
+    /// Reads or changes a value in place; returns `nil` if there is none.
+    package mutating func withValue<Result, Failure: Error>(
+        of key: Key,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        guard let index = elements.index(forKey: key) else { return nil }
+        changed.insert(key)
+        return try body(&elements.values[index])
+    }
+
     package mutating func removeValue(forKey key: Key) -> Value? {
         changed.insert(key)
         return elements.removeValue(forKey: key)
     }
+
+    /// Leaves out a change that is none to be noted.
+    package mutating func forgetChange(of key: Key) { changed.remove(key) }
 
     /// Returns the keys of the changes since the last call.
     package mutating func takeChanged() -> Set<Key> {

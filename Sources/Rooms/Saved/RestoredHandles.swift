@@ -6,6 +6,14 @@ extension Room {
         package var transports: [TransportID] = []
         package var publications: [PublicationID] = []
         package var slots: [SlotID] = []
+
+        package init() {}
+
+        package mutating func add(_ others: Self) {
+            transports += others.transports
+            publications += others.publications
+            slots += others.slots
+        }
     }
 
     /// Returns the handles that the room has, by worker.
@@ -24,5 +32,19 @@ extension Room {
             }
         }
         return handles
+    }
+}
+
+extension WorkerIdentifiers {
+    /// Makes the pools anew, with these handles in use and no other given before.
+    package mutating func restore(
+        _ used: Room.Handles,
+        transportsAbove transport: UInt32,
+        publicationsAbove publication: UInt32,
+        slotsAbove slot: UInt32
+    ) {
+        transports.restore(used.transports, above: transport)
+        publications.restore(used.publications, above: publication)
+        slots.restore(used.slots, above: slot)
     }
 }

@@ -24,6 +24,8 @@ extension Room {
     package struct SavedParticipant: Codable, Sendable {
         let participant: Participant
         let following: Following?
+
+        package var id: String { participant.id }
     }
 
     /// Active speakers as listeners see them; who talks is measured anew.
@@ -70,15 +72,18 @@ extension Room {
         )
     }
 
+    /// Returns a participant as it is saved; `nil` if it has left.
+    package func saved(participant id: String) -> SavedParticipant? {
+        participants[id].map {
+            SavedParticipant(participant: $0, following: speakers.followers[id])
+        }
+    }
+
     /// Returns the participants, streams and subscriptions that have changed since the last call.
     package mutating func takeUnsavedParts() -> UnsavedParts {
         var parts = UnsavedParts()
         for id in participants.takeUnsaved().union(speakers.followers.takeUnsaved()) {
-            parts.participants[id] = .some(
-                participants[id].map {
-                    SavedParticipant(participant: $0, following: speakers.followers[id])
-                }
-            )
+            parts.participants[id] = .some(saved(participant: id))
         }
         for id in streams.takeUnsaved() { parts.streams[id] = .some(streams[id]) }
         for number in subscriptions.takeChanged() {

@@ -190,7 +190,7 @@ struct RandomWalk {
                     if case .fence(let epoch) = command { driver.fences.append((worker, epoch)) }
                     workers[worker].apply(command)
                 }
-            case .log, .close: break
+            case .log, .close, .save: break
             case .subscribe, .serverEvent, .statistics, .exit, .upgrade:
                 disagree("unasked for: \(output)")
             }
