@@ -49,9 +49,11 @@ let package = Package(
             ] + ipsecMBDependency,
             swiftSettings: strict
         ),
+        // Records of state that outlives the process.
+        .target(name: "Records", swiftSettings: strict),
         .target(
             name: "Rooms",
-            dependencies: ["RTP", "WorkerInterface"],
+            dependencies: ["RTP", "Records", "WorkerInterface"],
             swiftSettings: strict
         ),
         // The contract with signalling servers, and their client.
@@ -68,7 +70,7 @@ let package = Package(
         ),
         .target(
             name: "ControlPlane",
-            dependencies: ["Contract", "JSON", "RTP", "Rooms", "WorkerInterface"],
+            dependencies: ["Contract", "JSON", "RTP", "Records", "Rooms", "WorkerInterface"],
             swiftSettings: strict
         ),
         // Modules that touch the system.
@@ -202,6 +204,11 @@ let package = Package(
         .testTarget(
             name: "RTPTests",
             dependencies: ["RTP", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "RecordsTests",
+            dependencies: ["Records", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
