@@ -53,7 +53,7 @@ let package = Package(
         .target(name: "Records", swiftSettings: strict),
         .target(
             name: "Rooms",
-            dependencies: ["RTP", "Records", "WorkerInterface"],
+            dependencies: ["RTP", "WorkerInterface"],
             swiftSettings: strict
         ),
         // The contract with signalling servers, and their client.
@@ -70,7 +70,7 @@ let package = Package(
         ),
         .target(
             name: "ControlPlane",
-            dependencies: ["Contract", "JSON", "RTP", "Records", "Rooms", "WorkerInterface"],
+            dependencies: ["Contract", "JSON", "RTP", "Rooms", "WorkerInterface"],
             swiftSettings: strict
         ),
         // Modules that touch the system.
@@ -111,8 +111,8 @@ let package = Package(
             name: "Daemon",
             dependencies: [
                 "CKernel", "CMicroHTTPD", "Contract", "ControlPlane", "JSON", "Kernel",
-                "LiveStream", "RTP", "RTPForward", "Recording", "Rooms", "SFU", "Sockets",
-                "WorkerInterface",
+                "LiveStream", "RTP", "RTPForward", "Recording", "Records", "Rooms", "SFU",
+                "Sockets", "WorkerInterface",
             ],
             swiftSettings: strict
         ),

@@ -47,6 +47,9 @@ package struct RecordChange: Hashable, Sendable {
         self.key = key
         self.value = value
     }
+
+    /// Room that the record belongs to; empty for the process's own.
+    package var scope: String { RoomRecords.parts(of: key)?.room ?? "" }
 }
 
 /// Severity of a log line; a configured level includes all above it.

@@ -219,9 +219,7 @@ extension ControlPlane {
 extension ControlPlane {
     /// Reason for which the program cannot be replaced now; `nil` if it can.
     package var upgradeObstacle: String? {
-        if life.isEnding { return "sfud is shutting down" }
-        if !rooms.isEmpty { return "calls would end (rooms in use: \(rooms.count))" }
-        return operations.isEmpty ? nil : "calls have not taken effect yet"
+        life.isEnding ? "sfud is shutting down" : nil
     }
 
     /// Asks for an upgrade to the program that was started, because of a signal.

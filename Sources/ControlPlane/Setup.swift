@@ -8,7 +8,7 @@ package struct ControlSetup: Sendable {
     /// Version that `--version` prints.
     package var version: String
     /// Identifier that differs at every start, by which a client notices a restart.
-    package private(set) var bootID: String
+    package internal(set) var bootID: String
     /// Unix time of the start, in seconds.
     package var startTime: Double
     /// Random source for ids, ICE credentials and SSRCs.

@@ -65,7 +65,12 @@ struct EventLoop: ~Copyable {
         self.calls = calls
         self.replacement = replacement
         self.log = log
-        control = ControlPlane(setup)
+        control = ControlPlane(
+            setup,
+            restoring: calls.savedRooms,
+            at: .monotonic(),
+            unixTime: Double(kernel_unix_nanoseconds()) / 1e9
+        )
         sampler = StatisticsSampler(workers: setup.workers)
         watchdog = Watchdog(drainCount: workers.map(\.commands.drainCount), at: .monotonic())
     }
@@ -93,6 +98,7 @@ struct EventLoop: ~Copyable {
     /// Runs until the daemon must end.
     mutating func run() -> Outcome {
         var now = Instant.monotonic()
+        takeOver(at: now)
         while true {
             let ready = poller.wait(until: deadline(at: now), at: now)
             now = .monotonic()
@@ -115,6 +121,47 @@ struct EventLoop: ~Copyable {
         }
     }
 
+    /// Goes on with the calls of the life before: the rooms are saved again first, then nobody else
+    /// may go on with them, then the workers do.
+    private mutating func takeOver(at now: Instant) {
+        let output = control.takeOutput()
+        for case .save(let changes) in output { calls.save(changes) }
+        calls.takeOver(workers: setup.workers)
+        for item in output {
+            if case .save = item { continue }
+            carryOut(item, at: now)
+        }
+        for worker in workers.prefix(setup.workers) {
+            worker.commands.post([.fence(epoch: CallMemory.fenceEpoch)])
+        }
+        if control.roomCount > 0 {
+            log.info("calls go on", [("rooms", "\(control.roomCount)")])
+        }
+    }
+
+    /// Ends the workers in order, so that the next program goes on from exactly where they stop.
+    private mutating func endWorkers(at now: Instant) {
+        for worker in workers { worker.commands.close() }
+        var running = Set(workers.indices)
+        var now = now
+        let end = now.advanced(milliseconds: Self.finishMilliseconds)
+        while !running.isEmpty, now < end {
+            for index in 0..<poller.wait(until: end, at: now) {
+                guard case .worker(let worker) = PollerToken(rawValue: poller[index].token) else {
+                    continue
+                }
+                if workers[worker].events.drain().closed { running.remove(worker) }
+            }
+            now = .monotonic()
+        }
+    }
+
+    /// Ends this life in order, so that another program goes on with the calls.
+    mutating func handOver() {
+        endWorkers(at: .monotonic())
+        calls.handOver()
+    }
+
     /// Checks that all workers respond; returns the index of one that does not.
     private mutating func watch(at now: Instant) -> Int? {
         guard watchdog.isDue(drainCount: workers.map(\.commands.drainCount), at: now) else {
@@ -129,19 +176,7 @@ struct EventLoop: ~Copyable {
     /// `finishMilliseconds`.
     mutating func finish() {
         ipc.close()
-        for worker in workers { worker.commands.close() }
-        var running = Set(workers.indices)
-        var now = Instant.monotonic()
-        let end = now.advanced(milliseconds: Self.finishMilliseconds)
-        while !running.isEmpty, now < end {
-            for index in 0..<poller.wait(until: end, at: now) {
-                guard case .worker(let worker) = PollerToken(rawValue: poller[index].token) else {
-                    continue
-                }
-                if workers[worker].events.drain().closed { running.remove(worker) }
-            }
-            now = .monotonic()
-        }
+        endWorkers(at: .monotonic())
     }
 
     /// Ends the process without freeing anything: a large daemon's rooms, one by one, would take

@@ -64,6 +64,7 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/LiveStream/StreamerProcess.swift",
         "Sources/Daemon/HTTP/HTTPServer.swift",
         "Sources/Daemon/Health/ServiceManager.swift",
+        "Sources/Daemon/Handover/CallMemory.swift",
         "Sources/Daemon/Handover/LifeMemory.swift",
         "Sources/Daemon/Handover/ProcessReplacement.swift",
         "Sources/Daemon/IPC/IPCServer.swift",

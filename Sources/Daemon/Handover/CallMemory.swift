@@ -1,6 +1,7 @@
-import CKernel
+import ControlPlane
 import Kernel
 import RTP
+import Records
 import SFU
 
 /// This life's memory of its calls, and what the life before has left of them.
@@ -14,7 +15,9 @@ final class CallMemory {
     let current: LifeMemory
     private(set) var previous: PreviousLife?
     private let handover: Handover
+    private let log: Log
     private var previousName: String?
+    private var records: RecordLog?
     /// Workers that have not yet resumed their transports.
     private var resuming: Set<Int> = []
 
@@ -26,12 +29,10 @@ final class CallMemory {
         at now: Instant
     ) throws(SystemError) {
         self.handover = handover
+        self.log = log
         for name in Self.names {
-            guard
-                let memory = handover.adopt(name, { descriptor in
-                    SharedMemory(adopting: descriptor, isWritable: true)
-                })
-            else { continue }
+            let found = handover.adopt(name) { SharedMemory(adopting: $0, isWritable: true) }
+            guard let memory = found else { continue }
             do throws(PreviousLife.Refusal) {
                 let found = try PreviousLife(memory, shape, at: now)
                 if let other = previous, other.life > found.life {
@@ -56,6 +57,45 @@ final class CallMemory {
             suspicion: previous?.suspicion ?? 0,
             at: now
         )
+        records = unsafe RecordLog(formatting: current.rooms)
+    }
+
+    /// Rooms that the life before has saved.
+    var savedRooms: [String: [UInt8]] {
+        guard let previous else { return [:] }
+        do throws(SavedRecords.Failure) {
+            let saved = unsafe try SavedRecords(reading: previous.rooms)
+            if saved.lost > 0 {
+                log.error("saved rooms are damaged", [("rooms", "\(saved.lost)")])
+            }
+            var rooms: [String: [UInt8]] = [:]
+            for records in saved.scopes.values {
+                for (key, value) in records {
+                    rooms[String(decoding: key.bytes, as: UTF8.self)] = value
+                }
+            }
+            return rooms
+        } catch {
+            log.error("saved rooms cannot be read", [("reason", error.rawValue)])
+            return [:]
+        }
+    }
+
+    /// Saves changes of rooms, before anybody hears of them.
+    ///
+    /// The changes of one room are saved as one, so that damage costs that room alone.
+    func save(_ changes: [ControlPlane.RecordChange]) {
+        var groups: [String: RecordGroup] = [:]
+        for change in changes {
+            let scope = change.scope
+            groups[scope, default: RecordGroup(scope: scope)].changes.append(
+                Records.RecordChange(RecordKey(Array(change.key.utf8)), change.value)
+            )
+        }
+        for group in groups.values where records?.isUsable == true {
+            guard records?.append(group) == false else { continue }
+            log.error("rooms are no longer saved", [("reason", "the memory for them is full")])
+        }
     }
 
     /// Makes this life the only one that may use its indexes; call it before anything is sent.

@@ -62,20 +62,11 @@ extension EventLoop {
         log.flush(milliseconds: 50)
         do throws(UpgradeRefusal) {
             handover.manager.notify(.reloading)
-            try replacement.run(upgrade.check, descriptors: handover.kept) {
-                () throws(UpgradeRefusal) in try prepareReplacement()
-            }
+            try replacement.run(upgrade.check, descriptors: handover.kept) { handOver() }
         } catch {
             handover.manager.notify(.ready)
             log.error("upgrade failed", [("reason", error.detail)])
         }
     }
 
-    /// Saves what the next program needs, and returns the descriptors of what was saved.
-    ///
-    /// Calls cannot be saved, so there must be none.
-    private func prepareReplacement() throws(UpgradeRefusal) -> [NamedDescriptor] {
-        if let obstacle = control.upgradeObstacle { throw UpgradeRefusal(detail: obstacle) }
-        return []
-    }
 }

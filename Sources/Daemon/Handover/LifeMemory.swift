@@ -12,7 +12,7 @@ import SFU
 ///     0  magic, 8  format, 16 state, 24 workers, 32 bytes of the rooms' part, 40 of a worker's
 ///     48 life, 56 begun (monotonic ns), 64 suspicion, 72 local addresses (hash)
 ///     80 length of the DTLS identity, 88 whether a fault ended it
-///     128 the identity, 3072 boot id
+///     128 the identity
 @safe
 struct LifeMemory {
     /// Whether the next life may go on from the memory.
@@ -43,8 +43,6 @@ struct LifeMemory {
     /// Room for the rooms' records; only what is written takes memory.
     static let roomBytes = 1 << 30
     private static let identityOffset = 128
-    private static let bootOffset = 3_072
-    private static let bootLimit = 64
 
     let memory: SharedMemory
     let shape: Shape
@@ -104,17 +102,12 @@ struct LifeMemory {
         return unsafe SavedMemory(part, transports: shape.transports, slots: shape.slots)
     }
 
-    /// Stores what all workers show their peers, and the id by which clients know the daemon.
-    func save(_ identity: DTLSIdentity, bootID: String) {
+    /// Stores the certificate that all workers show their peers, and its key.
+    func save(_ identity: DTLSIdentity) {
         let place = unsafe UnsafeMutableRawBufferPointer(
-            rebasing: memory.bytes[Self.identityOffset..<Self.bootOffset]
+            rebasing: memory.bytes[Self.identityOffset..<Self.headerBytes]
         )
         set(80, UInt64(unsafe identity.write(into: place)))
-        let bytes = Array(bootID.utf8.prefix(Self.bootLimit - 1))
-        unsafe memory.bytes[Self.bootOffset] = UInt8(bytes.count)
-        for (index, byte) in bytes.enumerated() {
-            unsafe memory.bytes[Self.bootOffset + 1 + index] = byte
-        }
     }
 }
 
@@ -135,15 +128,16 @@ struct PreviousLife {
 
     let memory: SharedMemory
     let identity: DTLSIdentity
-    let bootID: String
     let life: UInt64
     /// Points for the deaths in a row that came soon after a life had gone on with the calls.
     let suspicion: UInt64
     private let shape: LifeMemory.Shape
 
-    /// Suspicion at which the calls are given up, as they may be what ends the lives: two faults
-    /// within 10 s of going on, or six deaths from outside within 1 s, such as by the kernel for
-    /// lack of memory. Somebody who kills the daemon now and then does not end the calls.
+    /// Suspicion at which the calls are given up, as they may be what ends the lives.
+    ///
+    /// It takes two faults within 10 s of going on, or six deaths from outside within 1 s, such as
+    /// by the kernel for lack of memory. Somebody who kills the daemon now and then does not end
+    /// the calls.
     private static let poison: UInt64 = 6
     private static let fault: (points: UInt64, nanoseconds: Int64) = (3, 10_000_000_000)
     private static let kill: (points: UInt64, nanoseconds: Int64) = (1, 1_000_000_000)
@@ -177,17 +171,11 @@ struct PreviousLife {
         suspicion =
             state == .usable && isQuick ? Self.word(memory, 64) &+ death.points : 0
         guard suspicion < Self.poison else { throw .poison }
-        bootID = Self.bootID(memory)
         identity = try Self.identity(memory)
     }
 
     private static func word(_ memory: SharedMemory, _ offset: Int) -> UInt64 {
         unsafe memory.bytes.load(fromByteOffset: offset, as: UInt64.self)
-    }
-
-    private static func bootID(_ memory: SharedMemory) -> String {
-        let count = min(Int(unsafe memory.bytes[3_072]), 63)
-        return String(decoding: (0..<count).map { unsafe memory.bytes[3_073 + $0] }, as: UTF8.self)
     }
 
     private static func identity(_ memory: SharedMemory) throws(Refusal) -> DTLSIdentity {

@@ -37,19 +37,18 @@ struct ProcessReplacement {
 
     /// Replaces the process by the program that `check` has found good.
     ///
-    /// `prepare` ends the workers, and returns descriptors besides those in `descriptors`. It must
-    /// leave everything as it is if it throws. This function returns only by an error, and then
-    /// the descriptors are as before.
+    /// `prepare` ends the workers. This function returns only by an error, and then the descriptors
+    /// are as before.
     func run(
         _ check: BinaryCheck,
         descriptors: [NamedDescriptor],
-        prepare: () throws(UpgradeRefusal) -> [NamedDescriptor]
+        prepare: () -> Void
     ) throws(UpgradeRefusal) -> Never {
         guard (try? BinaryCheck.facts(of: check.path)) == check.facts else {
             throw UpgradeRefusal(detail: "\(check.path) has changed since it was checked")
         }
-        let all = try descriptors + prepare()
-        throw replaceProcess(check.path, arguments: arguments, descriptors: all)
+        prepare()
+        throw replaceProcess(check.path, arguments: arguments, descriptors: descriptors)
     }
 
     /// Executes a program in place of this one; returns why that failed.

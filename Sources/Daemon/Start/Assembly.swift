@@ -37,12 +37,11 @@ struct Assembly {
         }
         let http: HTTPServer?
         if let listener = open.http { http = try HTTPServer(listener) } else { http = nil }
-        let setup = try controlSetup(sockets, listeners, identity, boot: calls.previous?.bootID)
-        calls.current.save(identity, bootID: setup.bootID)
+        let setup = try controlSetup(sockets, listeners, identity)
+        calls.current.save(identity)
         let ipc = IPCServer(socket, limits: configuration.limits.ipc, log: log)
         do throws(SystemError) {
             let workers = try start(sockets, listeners, identity, engine, calls)
-            calls.takeOver(workers: sockets.count)
             let poller = try EventLoop.poller(ipc, http, workers, signals: signals)
             var ready = "ready ipc=\(socket.path) udp=\(setup.udp.joined(separator: ","))"
             if !setup.tcp.isEmpty { ready += " tcp=\(setup.tcp.joined(separator: ","))" }
@@ -77,8 +76,7 @@ struct Assembly {
     private func controlSetup(
         _ sockets: [[UDPSocket]],
         _ listeners: [[TCPListener]],
-        _ identity: DTLSIdentity,
-        boot: String?
+        _ identity: DTLSIdentity
     ) throws(StartError) -> ControlSetup {
         var generator = SystemRandomNumberGenerator()
         let interfaces: [Candidates.Interface]
@@ -99,9 +97,9 @@ struct Assembly {
             configured: limits.control.memoryMegabytes,
             allowed: SystemMemoryLimit.current()
         )
-        return ControlSetup(
+        var setup = ControlSetup(
             version: Daemon.version,
-            bootID: boot ?? String(generator.next(), radix: 16),
+            bootID: String(generator.next(), radix: 16),
             startTime: Double(kernel_unix_nanoseconds()) / 1e9,
             random: .system,
             fingerprint: identity.fingerprint,
@@ -115,6 +113,8 @@ struct Assembly {
             streamingSchemes: configuration.streamingSchemes,
             tapNetworks: configuration.tapNetworks
         )
+        setup.savesRooms = true
+        return setup
     }
 
     private func start(
