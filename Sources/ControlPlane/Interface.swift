@@ -28,7 +28,7 @@ package enum ControlOutput {
     /// Saves changes as one: all of them, or none if the process ends meanwhile.
     ///
     /// It precedes all replies, events and commands that depend on it.
-    case save([RecordChange])
+    case save([SavedChange])
     case log(LogLevel, String, [(String, String)])
     case close(ConnectionID)
     /// Checks another program, by default the one that was started, and then replaces this one by
@@ -39,7 +39,7 @@ package enum ControlOutput {
 }
 
 /// Record to be saved, or removed if it has no value.
-package struct RecordChange: Hashable, Sendable {
+package struct SavedChange: Hashable, Sendable {
     package var key: String
     package var value: [UInt8]?
 

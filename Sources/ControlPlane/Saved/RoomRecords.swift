@@ -39,7 +39,7 @@ struct RoomRecords {
     var process: [UInt8] = []
 
     /// Notes a change of a record of a room.
-    mutating func note(_ change: RecordChange, of room: String) {
+    mutating func note(_ change: SavedChange, of room: String) {
         if change.value == nil {
             keys[room]?.remove(change.key)
         } else {
@@ -48,9 +48,9 @@ struct RoomRecords {
     }
 
     /// Returns the removals of all records of a room.
-    mutating func removeAll(of room: String) -> [RecordChange] {
+    mutating func removeAll(of room: String) -> [SavedChange] {
         let removed = keys.removeValue(forKey: room) ?? []
-        return removed.sorted().map { RecordChange(key: $0, value: nil) }
+        return removed.sorted().map { SavedChange(key: $0, value: nil) }
     }
 }
 
@@ -88,8 +88,8 @@ struct ParticipantRecord: Codable {
 
 extension ControlPlane {
     /// Returns the records that have changed since the last call.
-    mutating func takeUnsaved() -> [RecordChange] {
-        var changes: [RecordChange] = []
+    mutating func takeUnsaved() -> [SavedChange] {
+        var changes: [SavedChange] = []
         for name in rooms.entries.takeChanged().sorted() {
             // A room of the same name may have ended before.
             if rooms.entries[name]?.savedRecord.isEmpty == true {
@@ -111,21 +111,21 @@ extension ControlPlane {
         let process = JSON.encoded(processRecord)
         if process != records.process {
             records.process = process
-            changes.append(RecordChange(key: RoomRecords.processKey, value: process))
+            changes.append(SavedChange(key: RoomRecords.processKey, value: process))
         }
         return changes
     }
 
-    private mutating func takeUnsavedEvents() -> [RecordChange] {
-        var changes: [RecordChange] = []
+    private mutating func takeUnsavedEvents() -> [SavedChange] {
+        var changes: [SavedChange] = []
         let unsaved = journals.takeUnsaved()
         for room in unsaved.journals.union(unsaved.events.keys).sorted() {
             let journal = journals.saved(room).map(JSON.encoded)
-            changes.append(RecordChange(key: RoomRecords.key(.journal, room), value: journal))
+            changes.append(SavedChange(key: RoomRecords.key(.journal, room), value: journal))
             for (seq, event) in (unsaved.events[room] ?? [:]).sorted(by: { $0.key < $1.key }) {
                 let key = RoomRecords.key(.event, room, "\(seq)")
                 let value = event.map { Array("\($0.name)\n".utf8) + $0.line }
-                changes.append(RecordChange(key: key, value: value))
+                changes.append(SavedChange(key: key, value: value))
             }
         }
         return changes
@@ -149,12 +149,12 @@ extension ControlPlane {
 
 extension RoomEntry {
     /// Returns the room's records that have changed since the last call, but no events.
-    fileprivate mutating func takeChanges() -> [RecordChange] {
+    fileprivate mutating func takeChanges() -> [SavedChange] {
         let name = room.name
-        var changes: [RecordChange] = []
+        var changes: [SavedChange] = []
         func change(_ kind: RoomRecords.Kind, _ part: String, _ value: [UInt8]?) {
             let key = RoomRecords.key(kind, name, part)
-            changes.append(RecordChange(key: key, value: value))
+            changes.append(SavedChange(key: key, value: value))
         }
         let parts = room.takeUnsavedParts()
         for id in takeUnsavedCustoms().union(parts.participants.keys).sorted() {

@@ -84,12 +84,12 @@ final class CallMemory {
     /// Saves changes of rooms, before anybody hears of them.
     ///
     /// The changes of one room are saved as one, so that damage costs that room alone.
-    func save(_ changes: [ControlPlane.RecordChange]) {
+    func save(_ changes: [SavedChange]) {
         var groups: [String: RecordGroup] = [:]
         for change in changes {
             let scope = change.scope
             groups[scope, default: RecordGroup(scope: scope)].changes.append(
-                Records.RecordChange(RecordKey(Array(change.key.utf8)), change.value)
+                RecordChange(RecordKey(Array(change.key.utf8)), change.value)
             )
         }
         for group in groups.values where records?.isUsable == true {
