@@ -214,7 +214,8 @@ let package = Package(
         .testTarget(
             name: "SFUTests",
             dependencies: [
-                "COpus", "LoadPeer", "RTP", "Rooms", "SFU", "TestSupport", "WorkerInterface",
+                "COpenSSL", "COpus", "LoadPeer", "RTP", "Rooms", "SFU", "TestSupport",
+                "WorkerInterface",
             ],
             swiftSettings: strict
         ),

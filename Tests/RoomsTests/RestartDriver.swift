@@ -133,7 +133,7 @@ struct RestartDriver {
                 }
             }
         case .log(.error, let message, let fields): errors.append("\(message) \(fields)")
-        case .log, .close, .exit, .serverEvent, .statistics: break
+        case .log, .close, .exit, .serverEvent, .statistics, .upgrade: break
         }
     }
 }

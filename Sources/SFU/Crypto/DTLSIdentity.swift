@@ -120,8 +120,8 @@ package final class DTLSIdentity: @unchecked Sendable {
     }
 
     private static func configure(_ context: OpaquePointer, _ profiles: [SRTPProfile]) -> Bool {
-        // DTLS 1.2 at least, with no upper bound: DTLS 1.3 is used once OpenSSL supports it.
-        guard unsafe ssl_ctx_set_min_version(context, DTLS1_2_VERSION) == 1,
+        // `DTLSRecordLayer`, which goes on after the handshake, has this version and cipher only.
+        guard unsafe ssl_ctx_set_version(context, DTLS1_2_VERSION) == 1,
             unsafe SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM") == 1,
             // P-384 and P-521 serve certificates with such keys, which Firefox can generate.
             unsafe ssl_ctx_set_groups(context, "X25519:P-256:P-384:P-521") == 1

@@ -118,6 +118,12 @@ extension Transports {
             maxStreams: limits.streamsPerTransport + Transport.unsignalledLimit + 1,
             saved: place
         )
+        var association = record.dtls
+        transports[transport].dtls = DTLSAssociation(
+            resuming: &association,
+            role: transports[transport].configuration.dtlsRole
+        )
+        if let place { transports[transport].dtls?.save(at: place) }
         let streams = (0..<Int(record.streamCount)).map { record.streams[$0] }
         try session.resume(streams, rtcpHighest: record.rtcpHighest, keys)
         return session

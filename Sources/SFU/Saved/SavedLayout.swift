@@ -29,11 +29,14 @@ struct SavedLayout: Equatable {
 
     static let version1 = Self(
         transport: Record(
-            stride: 1_080,
+            stride: 1_296,
             offsets: [
                 "consentGiven": 0, "estimate": 8, "ssrc": 16, "rtcpHighest": 20, "profile": 24,
                 "selected": 26, "pathCount": 27, "streamCount": 28, "bindingCount": 29, "keys": 30,
-                "paths": 120, "streams": 312, "bindings": 696,
+                "paths": 120, "streams": 312, "bindings": 696, "dtlsWriteNext": 1_080,
+                "dtlsNonceOffset": 1_088, "dtlsReadNewest": 1_096, "dtlsWindow": 1_104,
+                "dtlsFlightEnd": 1_112, "dtlsKeyLength": 1_120, "dtlsFlightLength": 1_121,
+                "dtlsRepeats": 1_122, "dtlsKeys": 1_123, "dtlsFlight": 1_195,
             ]
         ),
         stream: Record(stride: 16, offsets: ["rtpNewest": 0, "ssrc": 8, "rtcpNewest": 12]),
@@ -95,7 +98,12 @@ extension SavedTransport {
             "selected": \Self.selected, "pathCount": \Self.pathCount,
             "streamCount": \Self.streamCount, "bindingCount": \Self.bindingCount,
             "keys": \Self.keys, "paths": \Self.paths, "streams": \Self.streams,
-            "bindings": \Self.bindings,
+            "bindings": \Self.bindings, "dtlsWriteNext": \Self.dtls.writeNext,
+            "dtlsNonceOffset": \Self.dtls.nonceOffset, "dtlsReadNewest": \Self.dtls.readNewest,
+            "dtlsWindow": \Self.dtls.window, "dtlsFlightEnd": \Self.dtls.flightEnd,
+            "dtlsKeyLength": \Self.dtls.keyLength,
+            "dtlsFlightLength": \Self.dtls.flightLength, "dtlsRepeats": \Self.dtls.repeats,
+            "dtlsKeys": \Self.dtls.keys, "dtlsFlight": \Self.dtls.flight,
         ])
     }
 }

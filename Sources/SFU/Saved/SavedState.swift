@@ -72,6 +72,7 @@ package struct SavedState: @unchecked Sendable {
         }
         readPaths(at: start, into: &saved)
         readStreams(at: start, into: &saved)
+        readDTLS(at: start, into: &saved)
         let isComplete =
             saved.selected < saved.pathCount && saved.pathCount <= SavedTransport.pathLimit
         return isComplete ? saved : nil
@@ -127,6 +128,29 @@ package struct SavedState: @unchecked Sendable {
                 position: read(UInt8.self, "position", of: record, at: place) ?? .max,
                 isRetransmission: read(UInt8.self, "isRetransmission", of: record, at: place) ?? 0
             )
+        }
+    }
+
+    private func readDTLS(at start: Int, into saved: inout SavedTransport) {
+        let record = layout.transport
+        // Without the number a nonce might be used twice.
+        guard let next = read(UInt64.self, "dtlsWriteNext", of: record, at: start),
+            let offset = read(UInt64.self, "dtlsNonceOffset", of: record, at: start),
+            let keys = record.offsets["dtlsKeys"], let flight = record.offsets["dtlsFlight"]
+        else { return }
+        saved.dtls.writeNext = next
+        saved.dtls.nonceOffset = offset
+        saved.dtls.readNewest = read(UInt64.self, "dtlsReadNewest", of: record, at: start) ?? 0
+        saved.dtls.window = read(UInt64.self, "dtlsWindow", of: record, at: start) ?? .max
+        saved.dtls.flightEnd = read(Int64.self, "dtlsFlightEnd", of: record, at: start) ?? 0
+        saved.dtls.keyLength = read(UInt8.self, "dtlsKeyLength", of: record, at: start) ?? 0
+        saved.dtls.flightLength = read(UInt8.self, "dtlsFlightLength", of: record, at: start) ?? 0
+        saved.dtls.repeats = read(UInt8.self, "dtlsRepeats", of: record, at: start) ?? .max
+        for index in saved.dtls.keys.indices {
+            saved.dtls.keys[index] = byte(at: start + keys + index)
+        }
+        for index in saved.dtls.flight.indices {
+            saved.dtls.flight[index] = byte(at: start + flight + index)
         }
     }
 

@@ -57,6 +57,8 @@ struct SavedTransport: BitwiseCopyable {
     var paths = [8 of Path](repeating: Path())
     var streams = [24 of Stream](repeating: Stream())
     var bindings = [24 of Binding](repeating: Binding())
+    /// DTLS association; its `keyLength` is 0 without one.
+    var dtls = DTLSRecordState()
 }
 
 /// Direct access to a saved transport for its SRTP session, which outlives no transport.
@@ -70,6 +72,21 @@ struct SavedPlace: BitwiseCopyable {
     func noteRTCPOut(_ index: UInt32) {
         unsafe record.pointee.rtcpHighest = max(record.pointee.rtcpHighest, index)
     }
+
+    /// Stores a DTLS association whose handshake is done.
+    func note(_ association: DTLSRecordState) { unsafe record.pointee.dtls = association }
+
+    /// Stores the number of the next DTLS record before one is encrypted.
+    func noteDTLSOut(next: UInt64) { unsafe record.pointee.dtls.writeNext = next }
+
+    /// Stores the replay window of the peer's DTLS records.
+    func noteDTLSIn(newest: UInt64, window: UInt64) {
+        unsafe record.pointee.dtls.window = window
+        unsafe record.pointee.dtls.readNewest = newest
+    }
+
+    /// Stores how often our last flight was sent again, before it is.
+    func noteDTLSRepeats(_ count: UInt8) { unsafe record.pointee.dtls.repeats = count }
 
     /// Stores the highest indexes of the incoming stream at a place, if it has room for it.
     func note(_ stream: SavedTransport.Stream, at place: Int) {
