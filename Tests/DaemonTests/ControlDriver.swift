@@ -174,7 +174,7 @@ struct ControlDriver {
                 // Important for an overloaded worker, and for no story here.
                 case .feature: break
                 case .configure, .close, .gate, .bind, .limit, .mirror, .unmirror, .relay,
-                    .hold, .tap:
+                    .hold, .tap, .resume, .endResumption:
                     commands.append((worker, command))
                 }
             }
