@@ -160,7 +160,7 @@ let package = Package(
         // Tests, and what they share with the simulator and the fuzzer.
         .target(
             name: "TestSupport",
-            dependencies: ["Rooms"],
+            dependencies: ["Rooms", "SFU"],
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),

@@ -336,6 +336,10 @@ bool kernel_child_ended(int pid) {
 
 void kernel_child_kill(int pid) { kill(pid, SIGKILL); }
 
+void kernel_child_await(int pid) {
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
+}
+
 int64_t kernel_read(int descriptor, uint8_t *bytes, int64_t count) {
     ssize_t read_count;
     do {

@@ -227,10 +227,10 @@ struct moved {
     int flags;
 };
 
-/// Executes the program with `descriptors` at the numbers from 3 on; on failure each number stands
+/// Executes the program `file` with `descriptors` at the numbers from 3 on; on failure each number stands
 /// for the same file as before.
-static int execute(char **arguments, char **environment, const int *descriptors, int count,
-                   struct moved *moved) {
+static int execute(const char *file, char **arguments, char **environment,
+                   const int *descriptors, int count, struct moved *moved) {
     enum { FIRST = 3 };
     int end = FIRST + count, status = 0, placed = 0;
     for (int index = 0; index < count; index++) moved[index].copy = -1;
@@ -254,7 +254,7 @@ static int execute(char **arguments, char **environment, const int *descriptors,
         syscall(SYS_close_range, (unsigned)end, ~0U, 1U << 2);
 #endif
         name_process(environment);
-        execve(arguments[0], arguments, environment);
+        execve(file, arguments, environment);
         status = -errno;
     }
     for (int index = 0; index < count; index++) {
@@ -306,7 +306,8 @@ static void become(struct launch *launch, const int *descriptors, int count, int
     prctl(PR_SET_PDEATHSIG, death_signal);
     // The parent may have ended before it could be watched.
     if (getppid() != parent) _exit(71);
-    int status = execute(launch->arguments, launch->environment, descriptors, count, launch->moved);
+    int status = execute(launch->arguments[0], launch->arguments, launch->environment, descriptors,
+                         count, launch->moved);
     if (write(report, &status, sizeof status) < 0) _exit(71);
     _exit(71);
 }
@@ -340,13 +341,13 @@ int kernel_start_process(const uint8_t *arguments, int64_t arguments_count,
     return status < 0 ? status : child;
 }
 
-int kernel_replace_process(const uint8_t *arguments, int64_t arguments_count,
+int kernel_replace_process(const char *file, const uint8_t *arguments, int64_t arguments_count,
                            const uint8_t *environment, int64_t environment_count,
                            const int *descriptors, int64_t count) {
     struct launch launch;
     int status = prepare(&launch, arguments, arguments_count, environment, environment_count, count);
     if (status == 0) {
-        status = execute(launch.arguments, launch.environment, descriptors, (int)count,
+        status = execute(file, launch.arguments, launch.environment, descriptors, (int)count,
                          launch.moved);
     }
     discard(&launch);

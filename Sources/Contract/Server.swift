@@ -20,7 +20,7 @@ public enum ServerInfo: IPCMethod {
         /// Fingerprint of the DTLS certificate as SDP writes it: `sha-256 AB:CD:…`.
         public var fingerprint: String
         public var limits: ServerLimits
-        /// Id of this process, different after each start.
+        /// Different after each start, unless the rooms were kept over it.
         public var boot: String
         /// Unix time of the start, in seconds.
         public var started: Double

@@ -21,7 +21,6 @@ package struct ControlPlane {
     var life = ServerLife()
     var clock: WallClock
     var output: [ControlOutput] = []
-    var records = RoomRecords()
 
     package init(_ setup: ControlSetup) {
         self.setup = setup
@@ -96,7 +95,6 @@ package struct ControlPlane {
     /// Returns the pending output, in order, and clears it.
     package mutating func takeOutput() -> [ControlOutput] {
         defer { output = [] }
-        guard setup.savesRooms else { return output }
         let changes = takeUnsaved()
         return changes.isEmpty ? output : [.save(changes)] + output
     }

@@ -14,7 +14,7 @@ package struct ControlSetup: Sendable {
     /// Random source for ids, ICE credentials and SSRCs.
     ///
     /// Some of these are secret; use a seeded source only in tests.
-    var random: RandomSource
+    package var random: RandomSource
     /// Fingerprint of the DTLS certificate that all workers use.
     var fingerprint: Fingerprint
     /// UDP addresses in answers, best first; one list for each worker.
@@ -34,9 +34,6 @@ package struct ControlSetup: Sendable {
     var streamingSchemes = ["rtmp", "rtmps"]
     /// Networks that plain RTP may be sent to.
     var tapNetworks = IPNetwork.loopback
-
-    /// Whether rooms are saved, for a process that follows this one.
-    package var savesRooms = false
 
     package init(
         version: String,

@@ -55,10 +55,12 @@ package struct HandoverProgram {
     /// Replaces this process by the program; returns only if that fails.
     ///
     /// After a failure all descriptors are as before. Other threads must not use descriptors
-    /// meanwhile.
-    package func replaceProcess() -> SystemError {
+    /// meanwhile. The program is read from `file`, if that is not where its first argument says.
+    package func replaceProcess(from file: String? = nil) -> SystemError {
         let command = Command(self)
+        let path = file ?? arguments.first ?? ""
         let failure = unsafe kernel_replace_process(
+            path,
             command.words,
             Int64(command.words.count),
             command.variables,
@@ -66,7 +68,7 @@ package struct HandoverProgram {
             command.numbers,
             Int64(command.numbers.count)
         )
-        return SystemError(operation: arguments.first ?? "", number: -failure)
+        return SystemError(operation: path, number: -failure)
     }
 
     /// Form in which the system calls take a program.

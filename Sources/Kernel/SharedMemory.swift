@@ -55,9 +55,8 @@ package final class SharedMemory: @unchecked Sendable {
         unsafe kernel_mark_faults(start + offset)
     }
 
-    /// Stores a word after everything that was stored before it.
-    ///
-    /// - Parameter offset: A multiple of 8, in bytes.
+    /// Stores a word after everything that was stored before it; `offset`, in bytes, is a multiple
+    /// of 8.
     package func publish(_ value: UInt64, at offset: Int) {
         precondition(unsafe offset >= 0 && offset % 8 == 0 && offset + 8 <= bytes.count)
         guard let start = unsafe bytes.baseAddress else { return }

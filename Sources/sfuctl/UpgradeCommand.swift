@@ -29,7 +29,9 @@ extension Sfuctl {
     ) async throws(ClientError) -> ServerInfo.Result {
         for _ in 0..<attempts {
             // The old connection ends in the middle of a call.
-            if let info = try? await client.serverInfo(), info.boot != before.boot { return info }
+            if let info = try? await client.serverInfo(), info.started != before.started {
+                return info
+            }
             try? await Task.sleep(for: .milliseconds(intervalMilliseconds))
         }
         throw .timeout

@@ -39,19 +39,17 @@ struct ServerUpgradeTests {
         #expect(driver.replies[second] == .success([:]))
     }
 
-    @Test func `no call ends by an upgrade`() throws {
+    @Test func `rooms are no obstacle, and the end is one`() throws {
         var driver = ControlDriver()
         try driver.room("one")
-        #expect(throws: IPCError.upgradeRefused("calls would end (rooms in use: 1)")) {
-            try driver.done("server.upgrade")
-        }
-        driver.plane.requestUpgrade()
+        let call = driver.send("server.upgrade")
+        #expect(driver.trace.last == "upgrade own")
+        driver.plane.concludeUpgrade(refusal: nil)
         driver.drain()
-        #expect(!driver.trace.contains { $0.hasPrefix("upgrade") })
-        try driver.done("room.close", ["room": "one"])
-        #expect(driver.plane.upgradeObstacle == nil)
+        #expect(driver.replies[call] == .success([:]))
         driver.plane.shutdown(at: driver.now)
         #expect(driver.plane.upgradeObstacle == "sfud is shutting down")
+        #expect(throws: IPCError.self) { try driver.done("server.upgrade") }
     }
 
     @Test(arguments: ["sfud", "./sfud", "", "/" + String(repeating: "a", count: 1_024)])

@@ -38,7 +38,7 @@ struct RestartDriver {
     private static func setup(seed: UInt64, life: Int) -> ControlSetup {
         var limits = ControlLimits()
         limits.workerSpread = 0
-        var setup = ControlSetup(
+        return ControlSetup(
             version: "1",
             bootID: "boot \(life)",
             startTime: 1_700_000_000,
@@ -48,8 +48,6 @@ struct RestartDriver {
             udp: ["", ""],
             limits: limits
         )
-        setup.savesRooms = true
-        return setup
     }
 
     private var unixTime: Double { 1_700_000_000 + Double(now.nanoseconds) / 1e9 }

@@ -49,7 +49,7 @@ import Testing
             "RTCP": top,
             "Relay": top,
             "Overload": top,
-            "Saved": top,
+            "Saved": forward.union(["Forward"]),
         ]
     }()
 

@@ -38,8 +38,11 @@ struct Source: CustomTestStringConvertible, Sendable {
     ///
     /// A path that ends in a slash stands for its folder.
     static let quarantine = [
+        "Sources/Records/",
         "Sources/SFU/Storage/",
         "Sources/SFU/Crypto/",
+        "Sources/SFU/Saved/SavedState.swift",
+        "Sources/SFU/Transport/SaveTransport.swift",
         "Sources/SFU/Transport/Transports.swift",
         "Sources/SFU/ActiveSpeakers/OpusLevelMeter.swift",
         "Sources/WorkerInterface/AddressText.swift",
@@ -50,6 +53,7 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/Kernel/NotificationSocket.swift",
         "Sources/Kernel/ProcessEnvironment.swift",
         "Sources/Kernel/ProgramPath.swift",
+        "Sources/Kernel/SharedMemory.swift",
         "Sources/Kernel/SystemError.swift",
         "Sources/Sockets/PlaceLists.swift",
         "Sources/Sockets/SendQueue.swift",

@@ -46,7 +46,7 @@ async def test_sockets_outlive_twenty_deaths(start_sfud):
     port = free_ports()
     daemon = await start_sfud("--tcp", "127.0.0.1:0", "--http", f"127.0.0.1:{port}", keeper=True)
     info = await asked(daemon.ipc, "server.info")
-    boots, open_files, seconds = {info["boot"]}, [], []
+    lives, open_files, seconds = {info["started"]}, [], []
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     for _ in range(LIVES):
         child = daemon.child()
@@ -65,7 +65,7 @@ async def test_sockets_outlive_twenty_deaths(start_sfud):
         seconds.append(time.monotonic() - begin)
         assert (await page)[0] == 200
         assert after["udp"] == info["udp"] and after["tcp"] == info["tcp"]
-        boots.add(after["boot"])
+        lives.add(after["started"])
 
         async def all_read():
             counters = await asked(daemon.ipc, "server.stats")
@@ -80,7 +80,7 @@ async def test_sockets_outlive_twenty_deaths(start_sfud):
         kept = len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
         open_files.append((kept, len(os.listdir(f"/proc/{daemon.child()}/fd"))))
     sender.close()
-    assert len(boots) == LIVES + 1
+    assert len(lives) == LIVES + 1
     keeper, child = zip(*open_files)
     assert len(set(keeper)) == 1, f"the keeper's descriptors leak: {keeper}"
     assert max(child) - min(child) <= 3, f"the daemon's descriptors leak: {child}"
@@ -433,11 +433,11 @@ for number in range(40):
 # Upgrades of the real daemon.
 
 
-async def boot(daemon) -> str:
-    """Returns the id of the daemon's life; an upgrade may end a connection before the reply."""
+async def life(daemon) -> float:
+    """Returns when the process began; an upgrade may end a connection before the reply."""
     while True:
         try:
-            return (await asked(daemon.ipc, "server.info"))["boot"]
+            return (await asked(daemon.ipc, "server.info"))["started"]
         except (ConnectionError, json.JSONDecodeError):
             continue
 
@@ -453,7 +453,8 @@ async def test_an_upgrade_keeps_the_process_and_its_sockets(start_sfud, tmp_path
     assert (status, errors) == (0, "")
     assert re.fullmatch(r"sfud (\S+) -> \1\n", output)
     after = await asked(daemon.ipc, "server.info")
-    assert after["boot"] != before["boot"] and after["udp"] == before["udp"]
+    assert after["started"] > before["started"] and after["udp"] == before["udp"]
+    assert after["boot"] == before["boot"]
     assert after["tcp"] == before["tcp"]
     # The program's name is that of the new one, its process the old one.
     command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -461,7 +462,7 @@ async def test_an_upgrade_keeps_the_process_and_its_sockets(start_sfud, tmp_path
     os.kill(pid, signal.SIGHUP)
 
     async def replaced():
-        return await boot(daemon) not in (before["boot"], after["boot"])
+        return await life(daemon) not in (before["started"], after["started"])
 
     await process.until(replaced, "SIGHUP replaces the program, too", 5)
     if keeper:
@@ -474,15 +475,15 @@ async def test_an_upgrade_keeps_the_process_and_its_sockets(start_sfud, tmp_path
 
 async def test_many_upgrades_leak_nothing(start_sfud):
     daemon = await start_sfud()
-    seen, counts, last = set(), [], await boot(daemon)
+    seen, counts, last = set(), [], await life(daemon)
     for _ in range(5):
         daemon.process.send_signal(signal.SIGHUP)
 
         async def replaced():
-            return await boot(daemon) != last
+            return await life(daemon) != last
 
         await process.until(replaced, "the next life answers", 5, 0.01)
-        last = await boot(daemon)
+        last = await life(daemon)
         seen.add(last)
         await asyncio.sleep(0.05)
         counts.append(daemon.descriptors())
@@ -498,7 +499,7 @@ async def test_a_program_that_cannot_be_executed_changes_nothing(start_sfud, tmp
     bad = tmp_path / "bad"
     bad.write_text(f"#!{tmp_path}/sh\nrm {tmp_path}/sh\necho sfud 9.9.9\n")
     bad.chmod(0o755)
-    before = await boot(daemon)
+    before = await life(daemon)
 
     def reserved() -> set[str]:
         folder = Path(f"/proc/{daemon.process.pid}/fd")
@@ -506,17 +507,22 @@ async def test_a_program_that_cannot_be_executed_changes_nothing(start_sfud, tmp
 
     async with daemon.client() as ipc:
         numbers = reserved()
+        await ipc.call("room.create", room="r1")
         assert await ipc.call("server.upgrade", binary=str(bad)) == {}
 
-        async def failed():
-            return 'msg="upgrade failed"' in daemon.log_text()
+    async def failed():
+        return 'msg="upgrade failed"' in daemon.log_text()
 
-        await process.until(failed, "the failure is logged", 5)
-        # The connection is still there, too.
-        assert (await ipc.call("server.info"))["boot"] == before
-        assert reserved() == numbers
-        await ipc.call("room.create", room="r1")
-    assert await boot(daemon) == before
+    await process.until(failed, "the failure is logged", 5)
+
+    async def restarted():
+        return await life(daemon) != before
+
+    # The workers had ended, so the same program has gone on with the calls.
+    await process.until(restarted, "the program executes itself", 5)
+    assert reserved() == numbers
+    rooms = (await asked(daemon.ipc, "room.list"))["rooms"]
+    assert [one["room"] for one in rooms] == ["r1"]
     assert (await asyncio.to_thread(get, port, "/healthz"))[0] == 200
     for target in endpoints(daemon.ready_line, "tcp"):
         socket.create_connection(target).close()
@@ -531,16 +537,18 @@ async def test_a_program_that_cannot_be_executed_changes_nothing(start_sfud, tmp
     await daemon.stop()
 
 
-async def test_no_upgrade_ends_a_call(start_sfud, tmp_path):
+async def test_an_upgrade_keeps_the_rooms(start_sfud, tmp_path):
     daemon = await start_sfud()
-    before = await boot(daemon)
     async with daemon.client() as ipc:
         await ipc.call("room.create", room="r1")
-        daemon.process.send_signal(signal.SIGHUP)
-        status, output, errors = await sfuctl("--ipc", daemon.ipc, "upgrade")
-        assert (status, output) == (1, "") and "calls would end" in errors
-        await ipc.call("room.close", room="r1")
+        before = await ipc.call("server.info")
         status, _, errors = await sfuctl("--ipc", daemon.ipc, "upgrade", tmp_path)
         assert status == 1 and "is no program" in errors
-        assert (await ipc.call("server.info"))["boot"] == before
+        assert (await ipc.call("server.info"))["started"] == before["started"]
+        status, output, errors = await sfuctl("--ipc", daemon.ipc, "upgrade")
+        assert (status, errors) == (0, ""), output
+    after = await asked(daemon.ipc, "server.info")
+    assert after["boot"] == before["boot"] and after["started"] > before["started"]
+    rooms = (await asked(daemon.ipc, "room.list"))["rooms"]
+    assert [one["room"] for one in rooms] == ["r1"]
     await daemon.stop()

@@ -146,12 +146,13 @@ exec unshare --mount --pid --fork --kill-child --mount-proc --cgroup --uts --ipc
 
 
 # Prints the answer to `server.info`.
-BOOT = """
-import socket
+CALL = """
+import json, socket, sys
 with socket.socket(socket.AF_UNIX) as ipc:
     ipc.settimeout(2)
     ipc.connect("/run/sfud/sfud.sock")
-    ipc.send(b'{"jsonrpc":"2.0","id":1,"method":"server.info","params":{}}\\n')
+    call = {"jsonrpc": "2.0", "id": 1, "method": sys.argv[1], "params": json.loads(sys.argv[2])}
+    ipc.send(json.dumps(call).encode() + b"\\n")
     print(ipc.makefile().readline())
 """
 
@@ -204,10 +205,10 @@ class Systemd:
         lines = self.inside("cat", "/proc/1/net/udp").splitlines()[1:]
         return {line.split()[9] for line in lines}
 
-    def boot(self) -> str:
-        """Returns the id of the daemon's life, or nothing while it does not answer."""
-        line = self.inside("python3", "-c", BOOT)
-        return json.loads(line)["result"]["boot"] if line else ""
+    def call(self, method: str, **params) -> dict:
+        """Returns the result of a call, or nothing while the daemon does not answer."""
+        line = self.inside("python3", "-c", CALL, method, json.dumps(params))
+        return json.loads(line)["result"] if line else {}
 
     async def close(self) -> None:
         self.process.kill()
@@ -224,8 +225,8 @@ class Systemd:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a systemd of its own")
-async def test_systemd_keeps_the_sockets(tmp_path):
-    """A real systemd with the unit: a crash and an upgrade leave the sockets as they are."""
+async def test_systemd_keeps_the_sockets_and_the_rooms(tmp_path):
+    """A real systemd with the unit: a crash and an upgrade leave sockets and rooms as they are."""
     systemd = Systemd(tmp_path)
     try:
         try:
@@ -235,21 +236,24 @@ async def test_systemd_keeps_the_sockets(tmp_path):
                 raise
             pytest.skip("systemd does not start in these namespaces")
         sockets = systemd.sockets()
-        # Besides, there are the IPC socket and its lock.
-        assert int(before["NFileDescriptorStore"]) == 2 + len(sockets) >= 3
+        # Besides, there are the IPC socket, its lock, and the memory of the calls.
+        assert int(before["NFileDescriptorStore"]) == 3 + len(sockets) >= 4
+        assert systemd.call("room.create", room="r1")["room"] == "r1"
         begin = time.monotonic()
         systemd.inside("kill", "-KILL", before["MainPID"])
         after = await systemd.until("again", ActiveState="active", NRestarts="1")
         print(f"systemd has it running again after {time.monotonic() - begin:.2f} s")
         assert after["MainPID"] != before["MainPID"]
         assert systemd.sockets() == sockets
-        boot = systemd.boot()
+        info = systemd.call("server.info")
+        assert systemd.call("room.get", room="r1")["seq"] == 1
         systemd.inside("systemctl", "reload", "sfud")
 
         async def replaced():
-            return systemd.boot() not in ("", boot)
+            return systemd.call("server.info").get("started", 0) > info["started"]
 
         await process.until(replaced, "the program is replaced", 5)
+        assert systemd.call("room.get", room="r1")["seq"] == 1
         again = await systemd.until("running", ActiveState="active", MainPID=after["MainPID"])
         assert again["NRestarts"] == "1" and systemd.sockets() == sockets
     finally:

@@ -305,14 +305,14 @@ struct kernel_child {
 int kernel_start_process(
     const uint8_t *arguments, int64_t arguments_count, const uint8_t *environment,
     int64_t environment_count, const int *descriptors, int64_t count, int death_signal);
-/// Replaces this process by another program, given like that of `kernel_start_process`.
+/// Replaces this process by the program `file`, given like that of `kernel_start_process`.
 ///
 /// Returns only on failure, with all descriptors as they were. Other threads must not open, close
 /// or use descriptors meanwhile. Blocked and ignored signals stay blocked and ignored, so that none
 /// is lost in between.
 int kernel_replace_process(
-    const uint8_t *arguments, int64_t arguments_count, const uint8_t *environment,
-    int64_t environment_count, const int *descriptors, int64_t count);
+    const char *file, const uint8_t *arguments, int64_t arguments_count,
+    const uint8_t *environment, int64_t environment_count, const int *descriptors, int64_t count);
 /// Ended child.
 struct kernel_ended {
     /// Its process id; 0 if no child has ended.
@@ -358,6 +358,8 @@ struct kernel_child kernel_spawn(const char *path, const char *name, const char 
 bool kernel_child_ended(int pid);
 /// Sends SIGKILL; call `kernel_child_ended` until it returns true.
 void kernel_child_kill(int pid);
+/// Waits until a child that was killed has ended, and reaps it.
+void kernel_child_await(int pid);
 /// Ignores SIGPIPE and lowers this process's scheduling priority.
 void kernel_serve_in_background(void);
 

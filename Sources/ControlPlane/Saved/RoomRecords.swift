@@ -93,24 +93,24 @@ extension ControlPlane {
         for name in rooms.entries.takeChanged().sorted() {
             // A room of the same name may have ended before.
             if rooms.entries[name]?.savedRecord.isEmpty == true {
-                changes += records.removeAll(of: name)
+                changes += rooms.records.removeAll(of: name)
             }
             let own = rooms.entries.withValue(of: name) { $0.takeChanges() }
             // That access is none to be saved.
             rooms.entries.forgetChange(of: name)
             guard let own else {
-                changes += records.removeAll(of: name)
+                changes += rooms.records.removeAll(of: name)
                 continue
             }
-            for change in own { records.note(change, of: name) }
+            for change in own { rooms.records.note(change, of: name) }
             changes += own
         }
         changes += takeUnsavedEvents()
         // The boot id is saved before there are rooms.
-        guard !changes.isEmpty || records.process.isEmpty else { return [] }
+        guard !changes.isEmpty || rooms.records.process.isEmpty else { return [] }
         let process = JSON.encoded(processRecord)
-        if process != records.process {
-            records.process = process
+        if process != rooms.records.process {
+            rooms.records.process = process
             changes.append(SavedChange(key: RoomRecords.processKey, value: process))
         }
         return changes

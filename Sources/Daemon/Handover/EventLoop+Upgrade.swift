@@ -51,22 +51,26 @@ extension EventLoop {
         }
     }
 
-    /// Replaces the process if that is due; returns if it fails, and then all goes on as before.
+    /// Replaces the process if that is due.
     mutating func replaceIfDue() {
         guard let upgrade, let version = upgrade.version else { return }
         self.upgrade = nil
-        log.info(
-            "upgrade",
-            [("from", setup.version), ("to", version), ("binary", upgrade.check.path)]
-        )
-        log.flush(milliseconds: 50)
-        do throws(UpgradeRefusal) {
-            handover.manager.notify(.reloading)
-            try replacement.run(upgrade.check, descriptors: handover.kept) { handOver() }
-        } catch {
-            handover.manager.notify(.ready)
-            log.error("upgrade failed", [("reason", error.detail)])
+        let path = upgrade.check.path
+        log.info("upgrade", [("from", setup.version), ("to", version), ("binary", path)])
+        guard upgrade.check.isCurrent else {
+            log.error("upgrade failed", [("reason", "\(path) has changed since it was checked")])
+            return
         }
+        log.flush(milliseconds: Self.logMilliseconds)
+        handover.manager.notify(.reloading)
+        handOver()
+        var refusal = replacement.replaceProcess(by: upgrade.check, descriptors: handover.kept)
+        // The workers have ended, so this program goes on with the calls as the new one would have.
+        log.error("upgrade failed", [("reason", refusal.detail)])
+        log.flush(milliseconds: Self.logMilliseconds)
+        refusal = replacement.restartProcess(descriptors: handover.kept)
+        log.error("the program cannot be executed", [("reason", refusal.detail)])
     }
 
+    private static let logMilliseconds = 50
 }

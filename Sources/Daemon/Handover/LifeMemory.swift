@@ -11,7 +11,7 @@ import SFU
 ///
 ///     0  magic, 8  format, 16 state, 24 workers, 32 bytes of the rooms' part, 40 of a worker's
 ///     48 life, 56 begun (monotonic ns), 64 suspicion, 72 local addresses (hash)
-///     80 length of the DTLS identity, 88 whether a fault ended it
+///     80 length of the DTLS identity, 88 whether a fault ended it, 96 transports a worker, 104 slots
 ///     128 the identity
 @safe
 struct LifeMemory {
@@ -37,12 +37,12 @@ struct LifeMemory {
         var workerBytes: Int { SavedMemory.byteCount(transports: transports, slots: slots) }
     }
 
-    private static let magic: UInt64 = 0x6566_696c_6475_6673
-    private static let format: UInt64 = 1
+    fileprivate static let magic: UInt64 = 0x6566_696c_6475_6673
+    fileprivate static let format: UInt64 = 1
     static let headerBytes = 4_096
     /// Room for the rooms' records; only what is written takes memory.
     static let roomBytes = 1 << 30
-    private static let identityOffset = 128
+    fileprivate static let identityOffset = 128
 
     let memory: SharedMemory
     let shape: Shape
@@ -67,6 +67,8 @@ struct LifeMemory {
         set(56, UInt64(now.nanoseconds))
         set(64, suspicion)
         set(72, shape.addresses)
+        set(96, UInt64(shape.transports))
+        set(104, UInt64(shape.slots))
         memory.publish(Self.magic, at: 0)
         memory.markFaults(at: Self.faultOffset)
     }
@@ -151,15 +153,17 @@ struct PreviousLife {
         self.memory = memory
         self.shape = shape
         guard unsafe memory.bytes.count >= LifeMemory.headerBytes,
-            Self.word(memory, 0) == 0x6566_696c_6475_6673
+            Self.word(memory, 0) == LifeMemory.magic
         else { throw .damaged }
-        guard Self.word(memory, 8) == 1 else { throw .otherFormat }
+        guard Self.word(memory, 8) == LifeMemory.format else { throw .otherFormat }
         let state = LifeMemory.State(rawValue: Self.word(memory, 16))
         guard state == .usable || state == .handedOver else { throw .nothing }
         guard Self.word(memory, 24) == UInt64(shape.workers),
             Self.word(memory, 32) == UInt64(LifeMemory.roomBytes),
             Self.word(memory, 40) == UInt64(shape.workerBytes),
-            Self.word(memory, 72) == shape.addresses
+            Self.word(memory, 72) == shape.addresses,
+            Self.word(memory, 96) == UInt64(shape.transports),
+            Self.word(memory, 104) == UInt64(shape.slots)
         else { throw .otherConfiguration }
         let end = LifeMemory.headerBytes + LifeMemory.roomBytes + shape.workers * shape.workerBytes
         guard unsafe memory.bytes.count >= end else { throw .damaged }
@@ -181,8 +185,9 @@ struct PreviousLife {
     private static func identity(_ memory: SharedMemory) throws(Refusal) -> DTLSIdentity {
         let count = word(memory, 80)
         guard (1...UInt64(DTLSIdentity.savedLimit)).contains(count) else { throw .damaged }
+        let place = LifeMemory.identityOffset..<LifeMemory.identityOffset + Int(count)
         let bytes = unsafe UnsafeRawBufferPointer(
-            rebasing: UnsafeRawBufferPointer(memory.bytes)[128..<128 + Int(count)]
+            rebasing: UnsafeRawBufferPointer(memory.bytes)[place]
         )
         do throws(DTLSError) {
             return unsafe try DTLSIdentity(saved: bytes.bindMemory(to: UInt8.self).span)

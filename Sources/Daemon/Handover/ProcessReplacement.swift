@@ -35,37 +35,34 @@ struct ProcessReplacement {
         return path
     }
 
-    /// Replaces the process by the program that `check` has found good.
-    ///
-    /// `prepare` ends the workers. This function returns only by an error, and then the descriptors
-    /// are as before.
-    func run(
-        _ check: BinaryCheck,
-        descriptors: [NamedDescriptor],
-        prepare: () -> Void
-    ) throws(UpgradeRefusal) -> Never {
-        guard (try? BinaryCheck.facts(of: check.path)) == check.facts else {
-            throw UpgradeRefusal(detail: "\(check.path) has changed since it was checked")
-        }
-        prepare()
-        throw replaceProcess(check.path, arguments: arguments, descriptors: descriptors)
+    /// Executes the program that `check` has found good in place of this one; returns why that
+    /// failed, with the descriptors as before.
+    func replaceProcess(
+        by check: BinaryCheck,
+        descriptors: [NamedDescriptor]
+    ) -> UpgradeRefusal {
+        replaceProcess(check.path, from: check.path, descriptors: descriptors)
     }
 
-    /// Executes a program in place of this one; returns why that failed.
-    func replaceProcess(
-        _ binary: String,
-        arguments: [String],
+    /// Executes this program anew, even if its file is there no more; returns why that failed.
+    func restartProcess(descriptors: [NamedDescriptor]) -> UpgradeRefusal {
+        replaceProcess(command, from: "/proc/self/exe", descriptors: descriptors)
+    }
+
+    private func replaceProcess(
+        _ name: String,
+        from file: String,
         descriptors: [NamedDescriptor]
     ) -> UpgradeRefusal {
         guard descriptors.count <= reserved else {
             return UpgradeRefusal(detail: "\(descriptors.count) descriptors are too many")
         }
         let program = HandoverProgram(
-            arguments: [binary] + arguments,
+            arguments: [name] + arguments,
             environment: ProcessEnvironment.entries(without: HandoverProgram.variables),
             descriptors: descriptors
         )
-        return UpgradeRefusal(detail: "\(program.replaceProcess())")
+        return UpgradeRefusal(detail: "\(program.replaceProcess(from: file))")
     }
 }
 
@@ -103,6 +100,9 @@ struct BinaryCheck {
         end = now.advanced(milliseconds: Self.patienceMilliseconds)
         deadline = end
     }
+
+    /// Whether the program is still the one that was checked.
+    var isCurrent: Bool { (try? Self.facts(of: path)) == facts }
 
     /// Returns the identity of a program that is safe to execute.
     static func facts(of path: String) throws(UpgradeRefusal) -> Facts {

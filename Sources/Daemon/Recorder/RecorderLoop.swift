@@ -110,6 +110,8 @@ struct RecorderLoop: ~Copyable {
         for tap in recordings.keys.sorted() { end(tap, reason: "shutdown", at: now) }
         for tap in streamers.keys.sorted() { drop(streamer: tap) }
         for tap in outputs.keys.sorted() { drop(output: tap) }
+        // After an upgrade the process is the same, but nobody would know of these children.
+        for child in children { kernel_child_await(child) }
     }
 
     private func deadline(at now: Instant) -> Instant? {

@@ -25,10 +25,10 @@ struct Assembly {
     /// Opens the sockets, starts the workers, prints the ready line, and returns the control loop.
     func loop(_ socket: IPCSocket, signals: Int32) throws(StartError) -> EventLoop {
         let open = try ListeningSockets(configuration, handover, log)
-        handover.closeRest()
         let (sockets, listeners) = (open.udp, open.tcp)
-        let engine = try engine()
         let calls = try callMemory(sockets, listeners)
+        handover.closeRest()
+        let engine = try engine()
         let identity: DTLSIdentity
         if let previous = calls.previous {
             identity = previous.identity
@@ -97,7 +97,7 @@ struct Assembly {
             configured: limits.control.memoryMegabytes,
             allowed: SystemMemoryLimit.current()
         )
-        var setup = ControlSetup(
+        return ControlSetup(
             version: Daemon.version,
             bootID: String(generator.next(), radix: 16),
             startTime: Double(kernel_unix_nanoseconds()) / 1e9,
@@ -113,8 +113,6 @@ struct Assembly {
             streamingSchemes: configuration.streamingSchemes,
             tapNetworks: configuration.tapNetworks
         )
-        setup.savesRooms = true
-        return setup
     }
 
     private func start(

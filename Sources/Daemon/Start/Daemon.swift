@@ -75,6 +75,10 @@ package enum Daemon {
         _ socket: IPCSocket,
         _ log: Log
     ) -> Int32 {
+        switch outcome {
+        case .stopped, .forced: loop.calls.end()
+        case .workerLost, .workerStalled: loop.calls.noteFault()
+        }
         guard outcome != .forced else {
             socket.close()
             return forcedStatus

@@ -56,7 +56,9 @@ package final class DTLSIdentity: @unchecked Sendable {
             unsafe EVP_PKEY_free(pair.key)
             unsafe X509_free(pair.certificate)
         }
-        guard let key = unsafe pair.key, let certificate = unsafe pair.certificate else { throw .unavailable }
+        guard let key = unsafe pair.key, let certificate = unsafe pair.certificate else {
+            throw .unavailable
+        }
         try unsafe self.init(key, certificate, Self.profiles)
     }
 

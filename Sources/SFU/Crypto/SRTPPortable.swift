@@ -104,13 +104,15 @@ struct PortableSRTP: ~Copyable {
     /// Continues the indexes of an earlier process with the same keys.
     ///
     /// Unlike the other engine, this one may accept an old RTCP packet once more: libsrtp2's
-    /// window for RTCP cannot be set.
+    /// window for RTCP cannot be set. Throws `exhausted` if an earlier process has sent so many RTCP
+    /// packets that passing over their indexes would delay media.
     mutating func resume(
         _ streams: [SavedTransport.Stream],
         rtcpHighest: UInt32,
         _ profile: SRTPProfile,
         _ keys: SRTPKeys
     ) throws(SRTPError) {
+        guard rtcpHighest <= Self.passedAtMost else { throw .exhausted }
         firstControlIndex = rtcpHighest
         saved?.noteRTCPOut(rtcpHighest)
         for stream in streams where incoming.count < maxStreams {
@@ -126,6 +128,9 @@ struct PortableSRTP: ~Copyable {
             save(place)
         }
     }
+
+    /// SRTCP indexes that are passed over at most: some 20 ms of work.
+    private static let passedAtMost: UInt32 = 1 << 14
 
     private func open(
         _ packet: Span<UInt8>,

@@ -11,47 +11,21 @@ final class Life {
     let limits: CoreLimits
     let engine: SRTPEngine
     private(set) var memory: SavedMemory
-    private var region: Region
+    private var region: SavedRegion
     private var configurations: [TransportID: TransportConfiguration] = [:]
     private var gates: [PublicationID: Bool] = [:]
     private var bindings: [SlotID: Binding] = [:]
     /// Datagrams until the crash; `nil` if none is to come.
     private var countdown: Int?
     /// The memory as it was at the crash.
-    private var snapshot: Region?
+    private var snapshot: SavedRegion?
     private(set) var crashes = 0
-
-    /// A region of zeroed memory.
-    @safe
-    final class Region {
-        let bytes: UnsafeMutableRawBufferPointer
-
-        init() {
-            unsafe bytes = .allocate(
-                byteCount: SavedMemory.byteCount(transports: 128, slots: 256),
-                alignment: 64
-            )
-            _ = unsafe bytes.initializeMemory(as: UInt8.self, repeating: 0)
-        }
-
-        init(copying other: Region) {
-            unsafe bytes = .allocate(byteCount: other.bytes.count, alignment: 64)
-            unsafe bytes.copyMemory(from: UnsafeRawBufferPointer(other.bytes))
-        }
-
-        var start: UnsafeMutableRawPointer {
-            guard let start = unsafe bytes.baseAddress else { preconditionFailure("no memory") }
-            return unsafe start
-        }
-
-        deinit { unsafe bytes.deallocate() }
-    }
 
     init(limits: CoreLimits, engine: SRTPEngine) {
         self.limits = limits
         self.engine = engine
-        region = Region()
-        memory = unsafe SavedMemory(region.bytes, transports: 128, slots: 256)
+        region = SavedRegion(transports: 128, slots: 256)
+        memory = region.makeMemory()
     }
 
     func note(_ command: WorkerCommand) {
@@ -83,7 +57,7 @@ final class Life {
 
     func die() {
         countdown = nil
-        snapshot = snapshot ?? Region(copying: region)
+        snapshot = snapshot ?? SavedRegion(copying: region)
     }
 
     /// Overwrites one byte of a saved element.
@@ -116,17 +90,15 @@ final class Life {
         let old = snapshot
         snapshot = nil
         crashes += 1
-        region = Region()
-        memory = unsafe SavedMemory(region.bytes, transports: 128, slots: 256)
+        region = SavedRegion(transports: 128, slots: 256)
+        memory = region.makeMemory()
         return Core(
             limits: limits,
             seed: seed,
             identity: identity,
             engine: engine,
             memory: memory,
-            previous: old.flatMap {
-                unsafe SavedState(UnsafeRawBufferPointer($0.bytes), owner: $0)
-            }
+            previous: old?.state
         )
     }
 

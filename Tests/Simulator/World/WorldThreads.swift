@@ -120,7 +120,8 @@ extension World {
         case .subscribe(let connection, let events, let replay):
             callers.subscribe(connection, rooms: events.rooms)
             for event in replay { deliver(event: event.line, on: connection) }
-        case .serverEvent, .statistics, .log, .close, .exit, .upgrade, .save: break
+        case .save(let changes): for change in changes { saved[change.key] = change.value }
+        case .serverEvent, .statistics, .log, .close, .exit, .upgrade: break
         }
     }
 
