@@ -101,7 +101,8 @@ async def state(room: Room) -> dict:
         ("subscription.list", "subscriptions"),
         ("transport.list", "transports"),
     ]:
-        asked = {"participant": "bob"} if method == "subscription.list" else {}
+        of_bob = method in ("subscription.list", "transport.list")
+        asked = {"participant": "bob"} if of_bob else {}
         items = (await room.call(method, **asked))[key]
         for item in items:
             for name in ("video", "layers", "layer", "limit", "estimate"):

@@ -72,6 +72,7 @@ package final class SimulatedWorker {
     private var lastRound: Instant
     /// Memory that outlives the process.
     private let region: SavedRegion
+    private var older: SavedState?
 
     init(
         index: Int,
@@ -91,7 +92,10 @@ package final class SimulatedWorker {
     }
 
     /// What the worker has left in its memory.
-    var state: SavedState? { SavedRegion(copying: region).state }
+    var state: SavedState? { older ?? SavedRegion(copying: region).state }
+
+    /// Makes the next worker go on from the memory as it is now (a planted bug).
+    func keepState() { older = SavedRegion(copying: region).state }
 
     /// Makes workers with rings between them, each with a core of its own, that go on from what
     /// those of an earlier process have left.

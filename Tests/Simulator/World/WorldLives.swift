@@ -16,6 +16,7 @@ extension World {
         for connection in callers.openConnections { kill(connection) }
         lines = []
         let old = workers
+        let connected = old.map(\.round.core.connectedTransports)
         let records = saved
         (saved, fencesTaken, reportsRead, underWay) = ([:], [], [:], [:])
         workers = SimulatedWorker.mesh(
@@ -38,12 +39,24 @@ extension World {
             unixTime: unixOffset + Double(now.nanoseconds) / 1e9
         )
         takeOutput()
+        checkContinuity(of: connected)
         let end = now.advanced(milliseconds: random.pick(20...300))
         for worker in stalled.indices { stalled[worker] = end }
         controlStalled = end
         lastStall = max(lastStall, end)
         for worker in workers.indices { wake(worker) }
         wakeControl()
+    }
+
+    /// Checks that the workers have continued each transport that still exists.
+    private func checkContinuity(of connected: [Set<TransportID>]) {
+        for (worker, before) in zip(workers, connected) {
+            round(worker.index)
+            let lost = before.intersection(worker.round.core.allTransports)
+                .subtracting(worker.round.core.connectedTransports)
+            guard let one = lost.first else { continue }
+            violate(.liveness, "\(lost.count) transports do not outlive their process, as \(one)")
+        }
     }
 
     /// Replaces the process: its workers end in order first.
