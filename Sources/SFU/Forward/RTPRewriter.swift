@@ -93,6 +93,8 @@ struct RTPRewriter: BitwiseCopyable {
         var lastPicture: UInt16
         var lastTL0: UInt8
         var hasStarted: Bool
+        /// The span as it was, with an encoding of the earlier process.
+        var span: SequenceSpan
     }
 
     /// Continues an earlier process's numbering after the newest index that it may have sent.
@@ -108,9 +110,23 @@ struct RTPRewriter: BitwiseCopyable {
         current = SequenceSpan(first: highest &+ 1)
     }
 
+    /// Goes on with the earlier process's span, which is one of `encoding` now.
+    ///
+    /// Indexes up to the newest one have been used, or are given up.
+    mutating func resume(_ span: SequenceSpan, as encoding: EncodingIndex, epoch: UInt32) {
+        current = span
+        current.first = highest &+ 1
+        current.encoding = OptionalIndex(encoding)
+        current.epoch = epoch
+    }
+
     /// Fields that outlive the process, for `SavedLayout`.
     static var savedFields: KeyValuePairs<String, PartialKeyPath<Self>> {
         [
+            "offset": \Self.current.offset, "encoding": \Self.current.encoding,
+            "epoch": \Self.current.epoch, "timestampOffset": \Self.current.timestampOffset,
+            "pictureOffset": \Self.current.pictureOffset, "tl0Offset": \Self.current.tl0Offset,
+            "point": \Self.current.point,
             "highest": \Self.highest, "lastArrival": \Self.lastArrival,
             "lastTimestamp": \Self.lastTimestamp, "lastPicture": \Self.lastPicture,
             "lastTL0": \Self.lastTL0, "hasStarted": \Self.hasStarted,

@@ -139,15 +139,28 @@ extension Receiver {
             let publication = publications.handle(at: encodings[stream.encoding].publication)
             bindings.append(
                 SavedTransport.Binding(
+                    base: base(of: stream, transports.savedIndex(of: stream.ssrc, transport)),
                     ssrc: stream.ssrc.rawValue,
                     publication: publication.index,
                     generation: publication.generation,
+                    epoch: encodings[stream.encoding].epoch,
                     position: UInt8(clamping: encodings[stream.encoding].position),
                     isRetransmission: stream.isRetransmission ? 1 : 0
                 )
             )
         }
         transports.save(bindings, of: transport)
+    }
+
+    /// Returns the distance of the numbers of a stream's packets from their SRTP indexes; `.min` if
+    /// it is not known yet.
+    private func base(of stream: Transport.Stream, _ newest: UInt64?) -> Int64 {
+        guard !stream.isRetransmission, let newest,
+            let highest = encodings[stream.encoding].window.highest
+        else { return .min }
+        // Both end in a sequence number, and may be those of different packets.
+        let distance = Int64(highest) &- Int64(truncatingIfNeeded: newest)
+        return ((distance &+ 1 << 15) >> 16) << 16
     }
 
     private mutating func forget(

@@ -29,22 +29,22 @@ struct SavedLayout: Equatable {
 
     static let version1 = Self(
         transport: Record(
-            stride: 1_296,
+            stride: 1_680,
             offsets: [
                 "consentGiven": 0, "estimate": 8, "ssrc": 16, "rtcpHighest": 20, "profile": 24,
                 "selected": 26, "pathCount": 27, "streamCount": 28, "bindingCount": 29, "keys": 30,
-                "paths": 120, "streams": 312, "bindings": 696, "dtlsWriteNext": 1_080,
-                "dtlsNonceOffset": 1_088, "dtlsReadNewest": 1_096, "dtlsWindow": 1_104,
-                "dtlsFlightEnd": 1_112, "dtlsKeyLength": 1_120, "dtlsFlightLength": 1_121,
-                "dtlsRepeats": 1_122, "dtlsKeys": 1_123, "dtlsFlight": 1_195,
+                "paths": 120, "streams": 312, "bindings": 696, "dtlsWriteNext": 1_464,
+                "dtlsNonceOffset": 1_472, "dtlsReadNewest": 1_480, "dtlsWindow": 1_488,
+                "dtlsFlightEnd": 1_496, "dtlsKeyLength": 1_504, "dtlsFlightLength": 1_505,
+                "dtlsRepeats": 1_506, "dtlsKeys": 1_507, "dtlsFlight": 1_579,
             ]
         ),
         stream: Record(stride: 16, offsets: ["rtpNewest": 0, "ssrc": 8, "rtcpNewest": 12]),
         binding: Record(
-            stride: 16,
+            stride: 32,
             offsets: [
-                "ssrc": 0, "publication": 4, "generation": 8, "position": 12,
-                "isRetransmission": 13,
+                "base": 0, "ssrc": 8, "publication": 12, "generation": 16, "epoch": 20,
+                "position": 24, "isRetransmission": 25,
             ]
         ),
         path: Record(stride: 24, offsets: ["high": 0, "low": 8, "port": 16, "local": 18]),
@@ -52,12 +52,19 @@ struct SavedLayout: Equatable {
         slot: Record(
             stride: 128,
             offsets: [
-                "highest": 32, "lastArrival": 40, "lastTimestamp": 48, "lastPicture": 52,
-                "lastTL0": 54, "hasStarted": 55, "ssrc": 72, "packets": 80, "bytes": 88,
-                "octets": 96,
+                "offset": 8, "encoding": 16, "epoch": 20, "timestampOffset": 24,
+                "pictureOffset": 28, "tl0Offset": 30, "point": 31, "highest": 32,
+                "lastArrival": 40, "lastTimestamp": 48, "lastPicture": 52, "lastTL0": 54,
+                "hasStarted": 55, "ssrc": 72, "packets": 80, "bytes": 88, "octets": 96,
             ]
         ),
-        repair: Record(stride: 8, offsets: ["rtxIndex": 0])
+        repair: Record(
+            stride: 32,
+            offsets: [
+                "rtxIndex": 0, "publication": 8, "generation": 12, "encoding": 16, "epoch": 20,
+                "homeEpoch": 24, "position": 28,
+            ]
+        )
     )
 
     /// Table of the types as they are compiled now.
@@ -119,8 +126,8 @@ extension SavedTransport.Stream {
 extension SavedTransport.Binding {
     fileprivate static var savedRecord: SavedLayout.Record {
         SavedLayout.Record([
-            "ssrc": \Self.ssrc, "publication": \Self.publication,
-            "generation": \Self.generation, "position": \Self.position,
+            "base": \Self.base, "ssrc": \Self.ssrc, "publication": \Self.publication,
+            "generation": \Self.generation, "epoch": \Self.epoch, "position": \Self.position,
             "isRetransmission": \Self.isRetransmission,
         ])
     }
@@ -142,7 +149,12 @@ extension Destination {
 
 extension SavedRepair {
     fileprivate static var savedRecord: SavedLayout.Record {
-        SavedLayout.Record(["rtxIndex": \Self.rtxIndex])
+        SavedLayout.Record([
+            "rtxIndex": \Self.rtxIndex, "publication": \Self.flow.publication,
+            "generation": \Self.flow.generation, "encoding": \Self.flow.encoding,
+            "epoch": \Self.flow.epoch, "homeEpoch": \Self.flow.homeEpoch,
+            "position": \Self.flow.position,
+        ])
     }
 }
 

@@ -122,9 +122,11 @@ package struct SavedState: @unchecked Sendable {
             let place = start + bindings + index * layout.binding.stride
             let record = layout.binding
             saved.bindings[index] = SavedTransport.Binding(
+                base: read(Int64.self, "base", of: record, at: place) ?? .min,
                 ssrc: read(UInt32.self, "ssrc", of: record, at: place) ?? 0,
                 publication: read(UInt32.self, "publication", of: record, at: place) ?? 0,
                 generation: read(UInt32.self, "generation", of: record, at: place) ?? 0,
+                epoch: read(UInt32.self, "epoch", of: record, at: place) ?? 0,
                 position: read(UInt8.self, "position", of: record, at: place) ?? .max,
                 isRetransmission: read(UInt8.self, "isRetransmission", of: record, at: place) ?? 0
             )
@@ -169,6 +171,8 @@ package struct SavedState: @unchecked Sendable {
         var bytes: UInt64
         var octets: UInt32
         var rtxIndex: Int64
+        /// Encoding that it carried, and is to go on with; `nil` if it waited for another.
+        var flow: SavedFlow?
     }
 
     /// Returns the numbering of a slot; `nil` if an index might be used twice with it.
@@ -187,7 +191,8 @@ package struct SavedState: @unchecked Sendable {
             lastTimestamp: timestamp,
             lastPicture: read(UInt16.self, "lastPicture", of: layout.slot, at: start) ?? 0,
             lastTL0: read(UInt8.self, "lastTL0", of: layout.slot, at: start) ?? 0,
-            hasStarted: (read(UInt8.self, "hasStarted", of: layout.slot, at: start) ?? 0) == 1
+            hasStarted: (read(UInt8.self, "hasStarted", of: layout.slot, at: start) ?? 0) == 1,
+            span: span(at: start)
         )
         return SavedSlot(
             ssrc: ssrc,
@@ -195,7 +200,45 @@ package struct SavedState: @unchecked Sendable {
             packets: read(UInt64.self, "packets", of: layout.slot, at: start) ?? 0,
             bytes: read(UInt64.self, "bytes", of: layout.slot, at: start) ?? 0,
             octets: read(UInt32.self, "octets", of: layout.slot, at: start) ?? 0,
-            rtxIndex: rtxIndex
+            rtxIndex: rtxIndex,
+            flow: flow(at: repair, of: numbering)
+        )
+    }
+
+    private func span(at start: Int) -> RTPRewriter.SequenceSpan {
+        typealias Encoding = OptionalIndex<HandleKind.Encoding>
+        let record = layout.slot
+        let offset = read(Int64.self, "offset", of: record, at: start) ?? 0
+        return RTPRewriter.SequenceSpan(
+            offset: offset,
+            encoding: read(Encoding.self, "encoding", of: record, at: start) ?? .none,
+            epoch: read(UInt32.self, "epoch", of: record, at: start) ?? 0,
+            timestampOffset: read(UInt32.self, "timestampOffset", of: record, at: start) ?? 0,
+            pictureOffset: read(UInt16.self, "pictureOffset", of: record, at: start) ?? 0,
+            tl0Offset: read(UInt8.self, "tl0Offset", of: record, at: start) ?? 0,
+            point: LayerPoint(index: Int(read(UInt8.self, "point", of: record, at: start) ?? 0))
+        )
+    }
+
+    /// Returns what a slot carried, if its span is of that encoding.
+    private func flow(at start: Int, of numbering: RTPRewriter.Saved) -> SavedFlow? {
+        typealias Encoding = OptionalIndex<HandleKind.Encoding>
+        let record = layout.repair
+        guard let publication = read(UInt32.self, "publication", of: record, at: start),
+            let generation = read(UInt32.self, "generation", of: record, at: start),
+            let encoding = read(Encoding.self, "encoding", of: record, at: start),
+            let epoch = read(UInt32.self, "epoch", of: record, at: start),
+            let position = read(UInt8.self, "position", of: record, at: start),
+            numbering.hasStarted, numbering.span.encoding != .none,
+            numbering.span.encoding == encoding, numbering.span.epoch == epoch,
+            -(1 << 48)..<1 << 48 ~= numbering.span.offset
+        else { return nil }
+        return SavedFlow(
+            publication: publication,
+            generation: generation,
+            epoch: epoch,
+            homeEpoch: read(UInt32.self, "homeEpoch", of: record, at: start) ?? 0,
+            position: position
         )
     }
 

@@ -107,7 +107,7 @@ extension SavedMemory.Section {
         case .transports: MemoryLayout<SavedTransport>.stride
         case .destinations: 64
         case .slots: 128
-        case .repairs: 8
+        case .repairs: 32
         }
     }
 

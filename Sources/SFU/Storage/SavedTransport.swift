@@ -15,10 +15,14 @@ struct SavedTransport: BitwiseCopyable {
 
     /// Encoding that an incoming SSRC is bound to.
     struct Binding: BitwiseCopyable {
+        /// Number of a packet less its SRTP index; `.min` before the first packet.
+        var base = Int64.min
         var ssrc: UInt32 = 0
         /// Handle of the publication, and the encoding's position in it.
         var publication: UInt32 = 0
         var generation: UInt32 = 0
+        /// Epoch of the encoding's numbering.
+        var epoch: UInt32 = 0
         var position: UInt8 = 0
         var isRetransmission: UInt8 = 0
     }

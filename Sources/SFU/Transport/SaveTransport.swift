@@ -68,6 +68,16 @@ extension Transports {
         saved[transport].bindingCount = UInt8(count)
     }
 
+    /// Returns the highest SRTP index that was accepted of an incoming SSRC, as saved.
+    func savedIndex(of ssrc: SSRC, _ transport: TransportIndex) -> UInt64? {
+        guard savesState, saved.isOccupied(transport) else { return nil }
+        let count = min(Int(saved[transport].streamCount), SavedTransport.streamLimit)
+        for index in 0..<count where saved[transport].streams[index].ssrc == ssrc.rawValue {
+            return saved[transport].streams[index].rtpNewest
+        }
+        return nil
+    }
+
     /// Removes the record of a transport that has ended, keys first.
     mutating func forgetSaved(_ transport: TransportIndex) {
         guard savesState, saved.isOccupied(transport) else { return }

@@ -124,6 +124,8 @@ extension Core {
         }
         forwarder.slots[slot].source = .waiting
         forwarder.slotRecords[slot].isFresh = true
+        forwarder.slotRecords[slot].isContinued = false
+        continueFlow(of: slot, in: target)
         allocator.chooseLayer(of: slot, at: now, &transports, &receiver, &forwarder)
         _ = allocator.reviewDemand(of: target, at: now, transports, &receiver, forwarder)
         forwarder.requestKeyframe(forSlot: slot, at: now, &transports, &receiver)

@@ -44,7 +44,12 @@ extension Core {
             )
             guard transports[transport].stream(of: stream.ssrc) == nil else { continue }
             receiver.bind(stream, transport: transport, &transports)
+            guard !stream.isRetransmission,
+                let newest = transports.savedIndex(of: stream.ssrc, transport)
+            else { continue }
+            receiver.resume(stream.encoding, from: binding, newest: newest)
         }
+        receiver.saveBindings(of: transport, &transports)
     }
 
     /// Whether the numbering of each slot that the earlier process had is known.
@@ -69,6 +74,63 @@ extension Core {
             forwarder.resume(slot, saved)
         }
     }
+}
+
+extension Receiver {
+    /// Continues the numbering of an encoding, so that losses over the end of the earlier process are
+    /// repaired, and slots go on without a keyframe.
+    fileprivate mutating func resume(
+        _ encoding: EncodingIndex,
+        from binding: SavedTransport.Binding,
+        newest: UInt64
+    ) {
+        let number = binding.base &+ Int64(truncatingIfNeeded: newest)
+        guard binding.base != .min, 0..<1 << 50 ~= number else { return }
+        encodings[encoding].window.resume(at: Int(number))
+        encodings[encoding].epoch = binding.epoch
+        lastEpoch = max(lastEpoch, binding.epoch)
+    }
+}
+
+// Slots that go on with what they carried.
+extension Core {
+    /// Lets a slot that was just bound go on with the publication's encoding that it carried in the
+    /// earlier process: no keyframe is needed then.
+    mutating func continueFlow(of slot: SlotIndex, in publication: PublicationIndex) {
+        guard let (flow, span) = forwarder.slotRecords[slot].continued else { return }
+        forwarder.slotRecords[slot].continued = nil
+        let id = receiver.publications.handle(at: publication)
+        guard id.index == flow.publication, id.generation == flow.generation,
+            Int(flow.position) < receiver.publications[publication].encodings.count
+        else { return }
+        let encoding = receiver.publications[publication].encodings[Int(flow.position)]
+        if receiver.publications[publication].transport == nil {
+            // The first slot tells which numbering the home had; if it has another one now, the
+            // mirror begins an epoch.
+            let known = receiver.encodings[encoding].homeEpoch ?? flow.homeEpoch
+            guard known == flow.homeEpoch else { return }
+            receiver.encodings[encoding].homeEpoch = known
+        } else {
+            guard let newest = receiver.encodings[encoding].window.highest,
+                receiver.encodings[encoding].epoch == flow.epoch
+            else { return }
+            // Packets that the earlier process read and did not forward are asked for again.
+            let last = Int(forwarder.slots[slot].rewriter.highest &- span.offset)
+            if last < newest, last > newest &- Self.reaskedAtMost {
+                receiver.encodings[encoding].window.resume(at: last)
+            }
+        }
+        let epoch = receiver.encodings[encoding].epoch
+        forwarder.slots[slot].rewriter.resume(span, as: encoding, epoch: epoch)
+        forwarder.slots[slot].source = .flowing(encoding)
+        forwarder.slots[slot].point = span.point
+        forwarder.slots[slot].isLayerNoted = false
+        forwarder.slotRecords[slot].isContinued = true
+        forwarder.noteFlow(of: encoding, in: slot, receiver)
+    }
+
+    /// Packets of one encoding that are asked for again at most.
+    private static let reaskedAtMost = 256
 }
 
 extension Transports {
@@ -166,6 +228,7 @@ extension Forwarder {
             octets: saved.octets
         )
         repairs[slot] = SavedRepair(after: saved.rtxIndex)
+        slotRecords[slot].continued = saved.flow.map { ($0, saved.numbering.span) }
         slotRecords[slot].firstRepeatable = saved.numbering.highest &+ 1
         slotRecords[slot].fencedPackets = saved.packets
     }

@@ -1,4 +1,5 @@
 import ControlPlane
+import Daemon
 import RTP
 import SFU
 import TestSupport
@@ -16,7 +17,7 @@ extension World {
         for connection in callers.openConnections { kill(connection) }
         lines = []
         let old = workers
-        let connected = old.map(\.round.core.connectedTransports)
+        let connected = old.map { $0.round.core.connectedTransports }
         let records = saved
         (saved, fencesTaken, reportsRead, underWay) = ([:], [], [:], [:])
         workers = SimulatedWorker.mesh(
