@@ -1650,7 +1650,7 @@ type ServerInfoResult struct {
 	Fingerprint string       `json:"fingerprint"`
 	Limits      ServerLimits `json:"limits"`
 
-	// Id of this process, different after each start.
+	// Different after each start, unless the rooms were kept over it.
 	Boot string `json:"boot"`
 
 	// Unix time of the start, in seconds.

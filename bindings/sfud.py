@@ -1397,7 +1397,7 @@ class ServerInfoResult(TypedDict):
     #: Fingerprint of the DTLS certificate as SDP writes it: `sha-256 AB:CD:…`.
     fingerprint: str
     limits: ServerLimits
-    #: Id of this process, different after each start.
+    #: Different after each start, unless the rooms were kept over it.
     boot: str
     #: Unix time of the start, in seconds.
     started: float

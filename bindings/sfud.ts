@@ -1387,7 +1387,7 @@ export interface ServerInfoResult {
   /** Fingerprint of the DTLS certificate as SDP writes it: `sha-256 AB:CD:…`. */
   fingerprint: string;
   limits: ServerLimits;
-  /** Id of this process, different after each start. */
+  /** Different after each start, unless the rooms were kept over it. */
   boot: string;
   /** Unix time of the start, in seconds. */
   started: number;

@@ -504,7 +504,7 @@ extension ContractTexts {
         ServerUndrain: Takes `server.drain` back: new rooms are accepted again.
         ServerUpgrade: Replaces the running program by another version, in the same process and on
             the same sockets. The reply comes first. Then the connection ends, and `server.info`
-            of a new one has another `started`.
+            of a new one has another `boot`.
         ServerUpgrade.Params.binary: Absolute path of the program, at most 1,024 bytes; absent for
             the one that was started.
         SessionFreezes: Times in which no new frame of a video reached the participant, as

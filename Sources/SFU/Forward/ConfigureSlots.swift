@@ -39,6 +39,7 @@ extension Forwarder {
         _ = slots.remove(at: slot)
         _ = slotRecords.remove(at: slot)
         _ = repairs.remove(at: slot)
+        earlierFlows[slot] = nil
     }
 
     /// Looks up the payload types again for the next packets to a publication's subscribers.

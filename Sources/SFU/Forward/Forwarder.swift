@@ -17,6 +17,8 @@ struct Forwarder: ~Copyable {
     var slotRecords = Slab<SlotRecord, HandleKind.Slot>()
     /// Numbering of the slots' retransmissions.
     var repairs: Slab<SavedRepair, HandleKind.Slot>
+    /// What slots carried in an earlier process, to go on with once they are bound to that again.
+    var earlierFlows: [SlotIndex: (flow: SavedFlow, span: RTPRewriter.SequenceSpan)] = [:]
 
     /// Publications with many subscribers, whose packets are sent after the others.
     var largeAudiences = UncountedArray<PublicationIndex>(capacity: Receiver.batchCapacity)

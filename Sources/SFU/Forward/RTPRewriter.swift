@@ -72,8 +72,8 @@ struct RTPRewriter: BitwiseCopyable {
     private(set) var highest: Int64
     private(set) var lastArrival = Instant(nanoseconds: 0)
     private(set) var lastTimestamp: UInt32
-    private var lastPicture: UInt16 = 0
-    private var lastTL0: UInt8 = 0
+    private(set) var lastPicture: UInt16 = 0
+    private(set) var lastTL0: UInt8 = 0
     /// Whether a packet was ever sent.
     private(set) var hasStarted = false
 
@@ -118,19 +118,6 @@ struct RTPRewriter: BitwiseCopyable {
         current.first = highest &+ 1
         current.encoding = OptionalIndex(encoding)
         current.epoch = epoch
-    }
-
-    /// Fields that outlive the process, for `SavedLayout`.
-    static var savedFields: KeyValuePairs<String, PartialKeyPath<Self>> {
-        [
-            "offset": \Self.current.offset, "encoding": \Self.current.encoding,
-            "epoch": \Self.current.epoch, "timestampOffset": \Self.current.timestampOffset,
-            "pictureOffset": \Self.current.pictureOffset, "tl0Offset": \Self.current.tl0Offset,
-            "point": \Self.current.point,
-            "highest": \Self.highest, "lastArrival": \Self.lastArrival,
-            "lastTimestamp": \Self.lastTimestamp, "lastPicture": \Self.lastPicture,
-            "lastTL0": \Self.lastTL0, "hasStarted": \Self.hasStarted,
-        ]
     }
 
     /// Begins a span with this packet: numbers continue without a gap, timestamps by the clock.

@@ -29,9 +29,8 @@ struct SlotRecord: ~Copyable {
     /// Selected layers, `nil` if video is off; other ones may still be sent until the keyframe that
     /// the change needs.
     var target: LayerTarget?
-    /// What an earlier process carried in it, to go on with once it is bound to that again.
-    var continued: (flow: SavedFlow, span: RTPRewriter.SequenceSpan)?
-    /// Whether it goes on with that, and no layers of the publication are known yet.
+    /// Whether it goes on with what an earlier process carried in it, and no layers of the
+    /// publication are known yet.
     var isContinued = false
     /// Whether the subscriber was told that media flows.
     var hasStarted = false

@@ -147,6 +147,21 @@ extension Destination {
     }
 }
 
+extension RTPRewriter {
+    /// Fields that outlive the process, for `SavedLayout`.
+    fileprivate static var savedFields: KeyValuePairs<String, PartialKeyPath<Self>> {
+        [
+            "offset": \Self.current.offset, "encoding": \Self.current.encoding,
+            "epoch": \Self.current.epoch, "timestampOffset": \Self.current.timestampOffset,
+            "pictureOffset": \Self.current.pictureOffset, "tl0Offset": \Self.current.tl0Offset,
+            "point": \Self.current.point,
+            "highest": \Self.highest, "lastArrival": \Self.lastArrival,
+            "lastTimestamp": \Self.lastTimestamp, "lastPicture": \Self.lastPicture,
+            "lastTL0": \Self.lastTL0, "hasStarted": \Self.hasStarted,
+        ]
+    }
+}
+
 extension SavedRepair {
     fileprivate static var savedRecord: SavedLayout.Record {
         SavedLayout.Record([

@@ -17,7 +17,7 @@ extension Core {
         case .resume(let id):
             resume(id, at: now, into: &output)
         case .endResumption:
-            previous = nil
+            endResumption()
         case .gate(let id, let open):
             gate(id, open: open, at: now)
         case .bind(let id, let binding):

@@ -25,9 +25,6 @@ package struct Core: ~Copyable {
     var overload: Overload
     var counters = Counters()
     var events = EventQueue()
-    /// Whether transports of an earlier process are still to be resumed: until then nothing may be
-    /// received, because it would be from strangers.
-    package var isResuming: Bool { previous != nil }
     /// What an earlier process has left; `nil` once all transports have been resumed.
     var previous: SavedState?
 

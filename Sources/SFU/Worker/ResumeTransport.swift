@@ -42,8 +42,12 @@ extension Core {
                 encoding: receiver.publications[id.place].encodings[Int(binding.position)],
                 isRetransmission: binding.isRetransmission == 1
             )
-            guard transports[transport].stream(of: stream.ssrc) == nil else { continue }
-            receiver.bind(stream, transport: transport, &transports)
+            // Those that the offer names are bound already.
+            if let bound = transports[transport].stream(of: stream.ssrc) {
+                guard bound.encoding == stream.encoding else { continue }
+            } else {
+                receiver.bind(stream, transport: transport, &transports)
+            }
             guard !stream.isRetransmission,
                 let newest = transports.savedIndex(of: stream.ssrc, transport)
             else { continue }
@@ -94,11 +98,20 @@ extension Receiver {
 
 // Slots that go on with what they carried.
 extension Core {
+    /// Whether transports of an earlier process are still to be resumed: until then nothing may be
+    /// received, because it would be from strangers.
+    package var isResuming: Bool { previous != nil }
+
+    /// Ends the resumption: whatever is left of the earlier process is given up.
+    mutating func endResumption() {
+        previous = nil
+        forwarder.earlierFlows = [:]
+    }
+
     /// Lets a slot that was just bound go on with the publication's encoding that it carried in the
     /// earlier process: no keyframe is needed then.
     mutating func continueFlow(of slot: SlotIndex, in publication: PublicationIndex) {
-        guard let (flow, span) = forwarder.slotRecords[slot].continued else { return }
-        forwarder.slotRecords[slot].continued = nil
+        guard let (flow, span) = forwarder.earlierFlows.removeValue(forKey: slot) else { return }
         let id = receiver.publications.handle(at: publication)
         guard id.index == flow.publication, id.generation == flow.generation,
             Int(flow.position) < receiver.publications[publication].encodings.count
@@ -228,7 +241,7 @@ extension Forwarder {
             octets: saved.octets
         )
         repairs[slot] = SavedRepair(after: saved.rtxIndex)
-        slotRecords[slot].continued = saved.flow.map { ($0, saved.numbering.span) }
+        earlierFlows[slot] = saved.flow.map { ($0, saved.numbering.span) }
         slotRecords[slot].firstRepeatable = saved.numbering.highest &+ 1
         slotRecords[slot].fencedPackets = saved.packets
     }
