@@ -39,14 +39,15 @@ BUILD := .build
 RELEASE := sfud sfuctl sfu-bench loopback-only core-cost
 SOURCES := Package.swift Sources Tests benchmarks
 ENVIRONMENT := .venv/.installed-for
+DOCS_ENVIRONMENT := $(BUILD)/docs/environment/.installed-for
 
 .DEFAULT_GOAL := help
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
 .PHONY: help run build bindings benchmarks bench bench-lines test unit unit-beside-builds acceptance \
 	acceptance-slow \
-	gate gate-update lint test-asan test-tsan fuzz prove simulate install packages bench-packages \
-	test-packages clean
+	gate gate-update lint test-asan test-tsan fuzz prove simulate docs install packages \
+	bench-packages test-packages clean
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -137,13 +138,18 @@ simulate: test-packages ## Lives through whole rooms in virtual time; SEEDS=1000
 	.build-simulate/release/sfu-simulate $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) \
 		$(addprefix --length ,$(LENGTH)) $(addprefix --plant ,$(PLANT)) $(SIMULATE_FLAGS)
 
+docs: $(DOCS_ENVIRONMENT) ## Writes the documents as pages, .build/docs/site, and checks their links
+	$(BUILD)/docs/environment/bin/python Scripts/docs site $(BUILD)/docs
+	Scripts/check-links
+	Scripts/check-links --site $(BUILD)/docs/site
+
 install: build ## Installs sfud, sfuctl, a systemd unit and the documents under PREFIX
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/lib/systemd/system" \
 		"$(DESTDIR)$(PREFIX)/share/doc/sfud"
 	install -m 755 $(BUILD)/release/sfud $(BUILD)/release/sfuctl "$(DESTDIR)$(PREFIX)/bin"
 	sed 's|/usr/local/|$(PREFIX)/|' packaging/sfud.service \
 		>"$(DESTDIR)$(PREFIX)/lib/systemd/system/sfud.service"
-	install -m 644 docs/*.md docs/openrpc.json bindings/* "$(DESTDIR)$(PREFIX)/share/doc/sfud"
+	umask 022 && Scripts/docs collect "$(DESTDIR)$(PREFIX)/share/doc/sfud"
 
 packages: ## Installs the Debian packages that sfud needs, if any is missing
 	@Scripts/install-packages
@@ -161,4 +167,10 @@ clean: ## Removes what was built
 $(ENVIRONMENT): Tests/acceptance/requirements.txt | test-packages
 	$(PYTHON) -m venv --system-site-packages .venv
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	cp $< $@
+
+$(DOCS_ENVIRONMENT): docs/requirements.txt
+	$(PYTHON) -m venv $(BUILD)/docs/environment
+	$(BUILD)/docs/environment/bin/python -m pip install --quiet --disable-pip-version-check \
+		--requirement $<
 	cp $< $@
