@@ -25,6 +25,7 @@ DEAD = {
     "[a](../outside.md)": "../outside.md: it leads out of the folder",
     "[a](data.json#name)": "data.json#name: only Markdown has headings",
     "[a\nb](missing\\_too.md)": "missing\\_too.md: no such file",
+    "[a](other.md#not-a-heading)": "other.md#not-a-heading: no such heading",
     "[a]()": ": it is empty",
     '<a href="gone.md">a</a>': "gone.md: no such file",
 }
