@@ -143,7 +143,9 @@ docs: $(DOCS_ENVIRONMENT) ## Writes the documents as pages, .build/docs/site, an
 	Scripts/check-links
 	Scripts/check-links --site $(BUILD)/docs/site
 
-install: build ## Installs sfud, sfuctl, a systemd unit and the documents under PREFIX
+install: ## Installs sfud and sfuctl as built by `make build`, a systemd unit and documents under PREFIX
+	@test -x $(BUILD)/release/sfud -a -x $(BUILD)/release/sfuctl || \
+		{ echo "Run make build first, as the user who has the toolchain"; exit 1; }
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/lib/systemd/system" \
 		"$(DESTDIR)$(PREFIX)/share/doc/sfud"
 	install -m 755 $(BUILD)/release/sfud $(BUILD)/release/sfuctl "$(DESTDIR)$(PREFIX)/bin"
