@@ -28,11 +28,13 @@ BUILD: dict[str, list[str]] = {
     "node": [],
     "python": [],
     "go": ["go", "build", "-o", "server", "server.go"],
+    "swift": ["swift", "build", "--scratch-path", str(REPOSITORY / ".build/tutorial")],
 }
 RUN = {
     "node": ["node", "server.mjs"],
     "python": ["/usr/bin/python3", "server.py"],
     "go": ["./server"],
+    "swift": [str(REPOSITORY / ".build/tutorial/debug/server")],
 }
 
 #: Measures what the pages show and play.
