@@ -74,7 +74,7 @@ class Server:
         self.language, self.folder = language, folder
         self.log = folder / "server.log"
 
-    async def start(self, sfud) -> "Server":
+    async def start(self, sfud, port: int = 0) -> "Server":
         for name, text in {**files("README"), **files(self.language)}.items():
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ class Server:
             build = await process.start(*command, output=self.log, cwd=self.folder, env=found)
             assert await build.wait() == 0, self.log.read_text()
         self.process = await process.start(
-            *RUN[self.language], sfud.ipc, "0",
+            *RUN[self.language], sfud.ipc, str(port),
             output=self.log, cwd=self.folder, env=found, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         line = await asyncio.wait_for(self.process.stdout.readline(), 20)
@@ -189,6 +189,25 @@ async def test_browsers_meet_on_the_tutorials_server(tutorial, ipc, sfud, browse
         await until(alone, "Ben sees nobody")
     finally:
         for page in pages.values():
+            await page.close()
+
+
+async def test_pages_come_back_after_a_restart(tutorial, sfud, start_sfud, browsers):
+    server = await tutorial("node")
+    browser = await browsers.get("Chromium")
+    pages = [await browser.open(server.url) for _ in range(2)]
+    try:
+        for page in pages:
+            await page.evaluate(METER)
+        for page in pages:
+            await sees(page, 1)
+        await sfud.stop()
+        assert await asyncio.wait_for(server.process.wait(), 10) == 1
+        await server.start(await start_sfud(), int(server.url.rsplit(":")[-1].strip("/")))
+        for page in pages:
+            await sees(page, 1, loud=True)
+    finally:
+        for page in pages:
             await page.close()
 
 
