@@ -35,8 +35,8 @@ def named(value) -> set[str]:
     if isinstance(value, dict):
         found |= set(value.get("properties", {})) | {str(one) for one in value.get("enum", [])}
         found |= {value[key] for key in ("name", "reason") if isinstance(value.get(key), str)}
-        found |= set(value.get("required", [])) if isinstance(value.get("required"), list) else set()
-        found |= set(value["data"]) if isinstance(value.get("data"), list) else set()
+        for key in ("required", "data"):
+            found |= set(value[key]) if isinstance(value.get(key), list) else set()
         value = list(value.values())
     if isinstance(value, list):
         for one in value:
@@ -52,8 +52,8 @@ def known() -> set[str]:
             words |= {text, text.split("{")[0], text.split(" ")[0]}
     drops = (REPOSITORY / "Sources/WorkerInterface/Statistics.swift").read_text()
     reasons = drops.split("enum DropReason")[1].split("\n}")[0]
-    words |= {quoted or name for name, quoted in re.findall(r'case (\w+)(?: = "([\w-]+)")?', reasons)}
-    return words
+    cases = re.findall(r'case (\w+)(?: = "([\w-]+)")?', reasons)
+    return words | {quoted or name for name, quoted in cases}
 
 
 @pytest.mark.parametrize("page", ["troubleshooting", "capacity", "start"])
@@ -111,8 +111,10 @@ def test_capacity_has_the_figures_of_the_report():
             one["system"] == "sfud" and one["SRTP"] == "gcm" and wanted.items() <= one.items()
             and float(one["video lost %"]) == float(one["audio lost %"]) == 0
             for one in measured
-        ), f"the report has no {row}: benchmarks/report.md is newer than docs/capacity.md"  # fmt: skip
-    for figure in ("71.5 kB", "0.28 kB", "483", "2.66 %", "5338; 1.84 ms", "1.54 ×", "1.30 ×", "2.81 µs"):
+        ), f"the report has no {row}: it is newer than docs/capacity.md"  # fmt: skip
+    for figure in (
+        "71.5 kB", "0.28 kB", "483", "2.66 %", "5338; 1.84 ms", "1.54 ×", "1.30 ×", "2.81 µs",
+    ):  # fmt: skip
         assert re.search(rf"(?<![\d.]){re.escape(figure)}", report), f"the report has no {figure}"
 
 
@@ -129,7 +131,8 @@ def test_the_first_commands_run_as_they_stand(sfud, tmp_path):
         env={name: value for name, value in os.environ.items() if name != "SFUD_IPC"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    [shown] = [block for block in re.findall(r"```text\n(.*?)```", text, re.DOTALL) if "NAME" in block]
+    examples = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    [shown] = [block for block in examples if "NAME" in block]
     assert shown in done.stdout
     rooms = subprocess.run([SFUCTL, "--ipc", sfud.ipc, "rooms"], capture_output=True, text=True)
     assert "standup" not in rooms.stdout
@@ -147,7 +150,8 @@ def test_encryption_is_told_as_the_package_has_it():
     for name in ("useKey", "encryptionCounts", "sealed", "opened", "refused", "withoutKey"):
         assert name in page and re.search(rf"\b{name}\b", types), name
     cipher = (REPOSITORY / "clients/js/src/cipher.js").read_text()
-    [trailer, nonce] = map(int, re.search(r"\[TRAILER, NONCE\] = \[(\d+), (\d+)\]", cipher).groups())
+    lengths = re.search(r"\[TRAILER, NONCE\] = \[(\d+), (\d+)\]", cipher)
+    trailer, nonce = int(lengths[1]), int(lengths[2])
     assert f"{trailer + 16} bytes more a frame" in page and f"nonce of {nonce} bytes" in page
     clear = re.search(r'undefined \? (\d+) : type === "key" \? (\d+) : (\d+)', cipher).groups()
     assert f"the first {clear[1]} bytes of a VP8 keyframe, {clear[2]} of other" in page

@@ -81,7 +81,8 @@ class Server:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text.replace('path: "../sfud"', f'path: "{REPOSITORY}"'))
         # The package of the Python client, as `pip install clients/python` would have it.
-        found = os.environ | {"PYTHONPATH": str(REPOSITORY / "clients/python"), "GO111MODULE": "off"}
+        found = os.environ | {"PYTHONPATH": str(REPOSITORY / "clients/python")}
+        found |= {"GO111MODULE": "off"}
         if command := BUILD[self.language]:
             build = await process.start(*command, output=self.log, cwd=self.folder, env=found)
             assert await build.wait() == 0, self.log.read_text()
@@ -219,7 +220,7 @@ class Listener:
         self.reply = reply
 
     async def next(self, event: str, never: tuple[str, ...] = ()) -> dict:
-        """Returns the data of the next event of that name, before which none of the others comes."""
+        """Returns the data of the next event of that name, before which none of `never` comes."""
         while True:
             line = await asyncio.wait_for(self.reply.content.readline(), 10)
             assert line, f"the events have ended before {event}"
