@@ -33,6 +33,9 @@ LENGTH ?=
 PLANT ?=
 SIMULATE_FLAGS ?=
 
+# The Debian revision of the packages that `make deb` makes.
+REVISION ?= 1
+
 BUILD := .build
 # Products that the gate and the acceptance tests use, in release mode. The simulator and the fuzzer
 # are not among them.
@@ -43,10 +46,9 @@ ENVIRONMENT := .venv/.installed-for
 .DEFAULT_GOAL := help
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
-.PHONY: help run build bindings benchmarks bench bench-lines test unit unit-beside-builds acceptance \
-	acceptance-slow \
-	gate gate-update lint test-asan test-tsan fuzz prove simulate install packages bench-packages \
-	test-packages clean
+.PHONY: help run build bindings benchmarks bench bench-lines test unit unit-beside-builds \
+	acceptance acceptance-slow deb test-deb gate gate-update lint test-asan test-tsan fuzz prove \
+	simulate install packages bench-packages deb-packages test-packages clean
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -145,17 +147,28 @@ install: build ## Installs sfud, sfuctl, a systemd unit and the documents under 
 		>"$(DESTDIR)$(PREFIX)/lib/systemd/system/sfud.service"
 	install -m 644 docs/*.md docs/openrpc.json bindings/* "$(DESTDIR)$(PREFIX)/share/doc/sfud"
 
+deb: deb-packages ## Builds the Debian packages sfud and sfud-gateway in .build/deb; REVISION=2
+	$(SWIFT) build -c release --static-swift-stdlib --scratch-path .build-deb --product sfud
+	$(SWIFT) build -c release --static-swift-stdlib --scratch-path .build-deb --product sfuctl
+	Scripts/deb $(REVISION)
+
+test-deb: deb $(ENVIRONMENT) ## Tests these packages in a bare Debian: a call, an upgrade, a purge; as root
+	Tests/deb/run
+
 packages: ## Installs the Debian packages that sfud needs, if any is missing
 	@Scripts/install-packages
 
 bench-packages: ## Installs the Debian packages that the benchmarks need, if any is missing
 	@Scripts/install-packages --bench $(AGAINST)
 
+deb-packages: ## Installs the Debian packages that `make deb` and its test need, if any is missing
+	@Scripts/install-packages --deb
+
 test-packages: ## Installs the Debian packages that the tests need, if any is missing
 	@Scripts/install-packages --tests
 
 clean: ## Removes what was built
-	rm -rf .build .build-asan .build-fuzz .build-simulate .build-tsan .venv
+	rm -rf .build .build-asan .build-deb .build-fuzz .build-simulate .build-tsan .venv
 
 # GStreamer's Python bindings come from Debian, the rest from PyPI.
 $(ENVIRONMENT): Tests/acceptance/requirements.txt | test-packages
