@@ -47,8 +47,9 @@ ENVIRONMENT := .venv/.installed-for
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
 .PHONY: help run build bindings benchmarks bench bench-lines test unit unit-beside-builds \
-	acceptance acceptance-slow deb test-deb gate gate-update lint test-asan test-tsan fuzz prove \
-	simulate install packages bench-packages deb-packages test-packages clean
+	acceptance acceptance-slow deb test-deb test-images gate gate-update lint test-asan \
+	test-tsan fuzz prove simulate install packages bench-packages deb-packages image-packages \
+	test-packages clean
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -155,14 +156,20 @@ deb: deb-packages ## Builds the Debian packages sfud and sfud-gateway in .build/
 test-deb: deb $(ENVIRONMENT) ## Tests these packages in a bare Debian: a call, an upgrade, a purge; as root
 	Tests/deb/run
 
+test-images: deb image-packages $(ENVIRONMENT) ## Builds container images of these packages, and carries a call through them; as root
+	Tests/deb/images
+
 packages: ## Installs the Debian packages that sfud needs, if any is missing
 	@Scripts/install-packages
 
 bench-packages: ## Installs the Debian packages that the benchmarks need, if any is missing
 	@Scripts/install-packages --bench $(AGAINST)
 
-deb-packages: ## Installs the Debian packages that `make deb` and its test need, if any is missing
+deb-packages: ## Installs the Debian packages that `make deb` and its tests need, if any is missing
 	@Scripts/install-packages --deb
+
+image-packages: ## Installs those that the test of the container images needs, if any is missing
+	@Scripts/install-packages --images
 
 test-packages: ## Installs the Debian packages that the tests need, if any is missing
 	@Scripts/install-packages --tests
