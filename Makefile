@@ -33,8 +33,11 @@ LENGTH ?=
 PLANT ?=
 SIMULATE_FLAGS ?=
 
-# The Debian revision of the packages that `make deb` makes.
+# The Debian revision of the packages that `make deb` makes, and the FFmpeg that they bring along,
+# which Scripts/ffmpeg makes (none: they use Debian's).
 REVISION ?= 1
+FFMPEG ?=
+export FFMPEG
 
 BUILD := .build
 # Products that the gate and the acceptance tests use, in release mode. The simulator and the fuzzer
@@ -148,7 +151,7 @@ install: build ## Installs sfud, sfuctl, a systemd unit and the documents under 
 		>"$(DESTDIR)$(PREFIX)/lib/systemd/system/sfud.service"
 	install -m 644 docs/*.md docs/openrpc.json bindings/* "$(DESTDIR)$(PREFIX)/share/doc/sfud"
 
-deb: deb-packages ## Builds the Debian packages sfud and sfud-gateway in .build/deb; REVISION=2
+deb: deb-packages ## Builds the Debian packages sfud and sfud-gateway in .build/deb; REVISION=2, FFMPEG=
 	$(SWIFT) build -c release --static-swift-stdlib --scratch-path .build-deb --product sfud
 	$(SWIFT) build -c release --static-swift-stdlib --scratch-path .build-deb --product sfuctl
 	Scripts/deb $(REVISION)
@@ -175,7 +178,7 @@ test-packages: ## Installs the Debian packages that the tests need, if any is mi
 	@Scripts/install-packages --tests
 
 clean: ## Removes what was built
-	rm -rf .build .build-asan .build-deb .build-fuzz .build-simulate .build-tsan .venv
+	rm -rf .build .build-asan .build-deb .build-ffmpeg .build-fuzz .build-simulate .build-tsan .venv
 
 # GStreamer's Python bindings come from Debian, the rest from PyPI.
 $(ENVIRONMENT): Tests/acceptance/requirements.txt | test-packages
