@@ -49,6 +49,8 @@ let package = Package(
             ] + ipsecMBDependency,
             swiftSettings: strict
         ),
+        // Records of state that outlives the process.
+        .target(name: "Records", swiftSettings: strict),
         .target(
             name: "Rooms",
             dependencies: ["RTP", "WorkerInterface"],
@@ -109,14 +111,19 @@ let package = Package(
             name: "Daemon",
             dependencies: [
                 "CKernel", "CMicroHTTPD", "Contract", "ControlPlane", "JSON", "Kernel",
-                "LiveStream", "RTP", "RTPForward", "Recording", "Rooms", "SFU", "Sockets",
-                "WorkerInterface",
+                "LiveStream", "RTP", "RTPForward", "Recording", "Records", "Rooms", "SFU",
+                "Sockets", "WorkerInterface",
             ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Keeper",
+            dependencies: ["CKernel", "Kernel", "RTP"],
             swiftSettings: strict
         ),
         .executableTarget(
             name: "sfud",
-            dependencies: ["Daemon"],
+            dependencies: ["Daemon", "Keeper"],
             swiftSettings: strict
         ),
         .executableTarget(
@@ -153,7 +160,7 @@ let package = Package(
         // Tests, and what they share with the simulator and the fuzzer.
         .target(
             name: "TestSupport",
-            dependencies: ["Rooms"],
+            dependencies: ["Rooms", "SFU"],
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),
@@ -200,15 +207,24 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "RecordsTests",
+            dependencies: ["Records", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "SFUTests",
             dependencies: [
-                "COpus", "LoadPeer", "RTP", "Rooms", "SFU", "TestSupport", "WorkerInterface",
+                "COpenSSL", "COpus", "LoadPeer", "RTP", "Rooms", "SFU", "TestSupport",
+                "WorkerInterface",
             ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "RoomsTests",
-            dependencies: ["CKernel", "RTP", "Rooms", "TestSupport", "WorkerInterface"],
+            dependencies: [
+                "CKernel", "Contract", "ControlPlane", "JSON", "RTP", "Rooms", "TestSupport",
+                "WorkerInterface",
+            ],
             swiftSettings: strict
         ),
         .testTarget(
@@ -242,6 +258,11 @@ let package = Package(
                 "LiveStream", "LoadPeer", "RTP", "RTPForward", "Recording", "Rooms", "SFU",
                 "Sockets", "TestSupport", "WorkerInterface",
             ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "KeeperTests",
+            dependencies: ["Keeper", "Kernel", "RTP", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -1709,6 +1709,11 @@ type ServerStatsResult struct {
 	Forwarding *ForwardingInfo `json:"forwarding,omitempty"`
 }
 
+type ServerUpgradeParams struct {
+	// Absolute path of the program, at most 1,024 bytes; absent for the one that was started.
+	Binary *string `json:"binary,omitempty"`
+}
+
 // Times in which no new frame of a video reached the participant, as `subscription.explain` counts
 // them.
 type SessionFreezes struct {
@@ -2619,6 +2624,11 @@ var (
 
 	// Takes `server.drain` back: new rooms are accepted again.
 	MethodServerUndrain = Method[EmptyInput, Empty]{"server.undrain"}
+
+	// Replaces the running program by another version, in the same process and on the same sockets.
+	// The reply comes first. Then the connection ends, and `server.info` of a new one has another
+	// `boot`.
+	MethodServerUpgrade = Method[ServerUpgradeParams, Empty]{"server.upgrade"}
 
 	// Subscribes this connection to the events of rooms.
 	MethodEventsSubscribe = Method[EventsSubscribeParams, Done]{"events.subscribe"}

@@ -1452,6 +1452,11 @@ class ServerStatsResult(TypedDict):
     forwarding: NotRequired[ForwardingInfo]
 
 
+class ServerUpgradeParams(TypedDict):
+    #: Absolute path of the program, at most 1,024 bytes; absent for the one that was started.
+    binary: NotRequired[str | None]
+
+
 class SessionFreezes(TypedDict):
     """Times in which no new frame of a video reached the participant, as `subscription.explain`
     counts them.
@@ -2838,6 +2843,19 @@ class Caller(Protocol):
     @overload
     def call(
         self,
+        method: Literal["server.upgrade"],
+        params: ServerUpgradeParams,
+        /,
+    ) -> Empty:
+        """Replaces the running program by another version, in the same process and on the same
+        sockets. The reply comes first. Then the connection ends, and `server.info` of a new one
+        has another `boot`.
+        """
+        ...
+
+    @overload
+    def call(
+        self,
         method: Literal["events.subscribe"],
         params: EventsSubscribeParams,
         /,
@@ -3568,6 +3586,19 @@ class AsyncCaller(Protocol):
         /,
     ) -> Empty:
         """Takes `server.drain` back: new rooms are accepted again."""
+        ...
+
+    @overload
+    async def call(
+        self,
+        method: Literal["server.upgrade"],
+        params: ServerUpgradeParams,
+        /,
+    ) -> Empty:
+        """Replaces the running program by another version, in the same process and on the same
+        sockets. The reply comes first. Then the connection ends, and `server.info` of a new one
+        has another `boot`.
+        """
         ...
 
     @overload

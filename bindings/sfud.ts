@@ -1442,6 +1442,11 @@ export interface ServerStatsResult {
   forwarding?: ForwardingInfo;
 }
 
+export interface ServerUpgradeParams {
+  /** Absolute path of the program, at most 1,024 bytes; absent for the one that was started. */
+  binary?: string | null;
+}
+
 /**
  * Times in which no new frame of a video reached the participant, as `subscription.explain` counts
  * them.
@@ -2265,6 +2270,12 @@ export interface Methods {
   "server.drain": { params: ServerDrainParams; result: Empty };
   /** Takes `server.drain` back: new rooms are accepted again. */
   "server.undrain": { params: EmptyInput; result: Empty };
+  /**
+   * Replaces the running program by another version, in the same process and on the same sockets.
+   * The reply comes first. Then the connection ends, and `server.info` of a new one has another
+   * `boot`.
+   */
+  "server.upgrade": { params: ServerUpgradeParams; result: Empty };
   /** Subscribes this connection to the events of rooms. */
   "events.subscribe": { params: EventsSubscribeParams; result: Done };
   /** Explains the video layer that a subscription receives, and what limits it. */

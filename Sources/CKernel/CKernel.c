@@ -7,6 +7,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -30,6 +31,16 @@ int64_t kernel_monotonic_nanoseconds(void) { return clock_nanoseconds(CLOCK_MONO
 int64_t kernel_unix_nanoseconds(void) { return clock_nanoseconds(CLOCK_REALTIME); }
 int64_t kernel_process_nanoseconds(void) { return clock_nanoseconds(CLOCK_PROCESS_CPUTIME_ID); }
 int64_t kernel_thread_nanoseconds(void) { return clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
+
+int kernel_format_time(int64_t nanoseconds, uint8_t *text, int64_t capacity) {
+    time_t seconds = nanoseconds / 1000000000;
+    struct tm parts;
+    char date[32];
+    if (gmtime_r(&seconds, &parts) == NULL) return -EINVAL;
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &parts);
+    return snprintf((char *)text, (size_t)capacity, "%s.%03dZ", date,
+                    (int)(nanoseconds / 1000000 % 1000));
+}
 
 #ifdef __GLIBC__
 void kernel_trim_heap(void) { malloc_trim(0); }
@@ -108,22 +119,25 @@ int kernel_eventfd_drain(int descriptor) {
     return read(descriptor, &count, sizeof count) == sizeof count;
 }
 
-static sigset_t watched_signals(void) {
+/// Blocks the signals and opens a descriptor that reports them.
+static int open_signals(const int *signals, size_t count) {
+    signal(SIGPIPE, SIG_IGN);
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    return set;
-}
-
-int kernel_signals_open(void) {
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
-    sigset_t set = watched_signals();
+    for (size_t index = 0; index < count; index++) sigaddset(&set, signals[index]);
     int status = pthread_sigmask(SIG_BLOCK, &set, NULL);
     if (status != 0) return -status;
     int descriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return descriptor < 0 ? -errno : descriptor;
+}
+
+/// The signals of a daemon come first.
+static const int watched_signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
+
+int kernel_signals_open(void) { return open_signals(watched_signals, 3); }
+
+int kernel_signals_open_parent(void) {
+    return open_signals(watched_signals, sizeof watched_signals / sizeof *watched_signals);
 }
 
 int kernel_signals_next(int descriptor) {
@@ -133,8 +147,12 @@ int kernel_signals_next(int descriptor) {
 }
 
 void kernel_signals_close(int descriptor) {
-    sigset_t set = watched_signals();
     close(descriptor);
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t index = 0; index < sizeof watched_signals / sizeof *watched_signals; index++) {
+        sigaddset(&set, watched_signals[index]);
+    }
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
@@ -219,6 +237,28 @@ int kernel_lock_file(const char *path, unsigned mode) {
     return -EAGAIN;
 }
 
+int kernel_lock_again(int descriptor) {
+    return flock(descriptor, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+}
+
+bool kernel_is_file(int descriptor, const char *path) {
+    struct stat open_file, named;
+    return fstat(descriptor, &open_file) == 0 && lstat(path, &named) == 0
+        && open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
+}
+
+int kernel_unix_path(int descriptor, uint8_t *path, int64_t capacity) {
+    struct sockaddr_un address;
+    socklen_t length = sizeof address;
+    if (getsockname(descriptor, (struct sockaddr *)&address, &length) < 0) return -errno;
+    size_t start = offsetof(struct sockaddr_un, sun_path);
+    if (address.sun_family != AF_UNIX || length <= start || address.sun_path[0] == 0) return 0;
+    size_t count = strnlen(address.sun_path, length - start);
+    if ((int64_t)count > capacity) return -ENAMETOOLONG;
+    memcpy(path, address.sun_path, count);
+    return (int)count;
+}
+
 int kernel_file_kind(const char *path) {
     struct stat information;
     if (lstat(path, &information) < 0) return errno == ENOENT ? KERNEL_FILE_NONE : -errno;
@@ -236,18 +276,14 @@ int kernel_peer_credentials(int descriptor, struct kernel_credentials *credentia
     return 0;
 }
 
-struct kernel_child kernel_spawn(const char *path, const char *name, const char *argument) {
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-        return (struct kernel_child){-errno, -1};
-    }
-    posix_spawn_file_actions_t actions;
+/// Starts a program in its own process group with default signal handling; `actions` are over
+/// when it returns.
+static struct kernel_child spawn(const char *path, char *const arguments[],
+                                 posix_spawn_file_actions_t *actions, int failed, int ours,
+                                 int theirs) {
     posix_spawnattr_t attributes;
-    posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
-    int failed = posix_spawn_file_actions_adddup2(&actions, pair[1], 0);
-    if (!failed) failed = posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    if (!failed) failed = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    if (!failed) failed = posix_spawn_file_actions_addclosefrom_np(actions, 3);
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
@@ -256,17 +292,41 @@ struct kernel_child kernel_spawn(const char *path, const char *name, const char 
     if (!failed) failed = posix_spawnattr_setsigmask(&attributes, &none);
     if (!failed) failed = posix_spawnattr_setsigdefault(&attributes, &all);
     pid_t pid = 0;
-    char *const arguments[] = {(char *)name, (char *)argument, NULL};
-    if (!failed) failed = posix_spawn(&pid, path, &actions, &attributes, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
+    if (!failed) failed = posix_spawn(&pid, path, actions, &attributes, arguments, environ);
+    posix_spawn_file_actions_destroy(actions);
     posix_spawnattr_destroy(&attributes);
-    close(pair[1]);
-    if (!failed && fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0) failed = errno;
+    close(theirs);
+    if (!failed && fcntl(ours, F_SETFL, O_NONBLOCK) < 0) failed = errno;
     if (failed) {
-        close(pair[0]);
+        close(ours);
         return (struct kernel_child){-failed, -1};
     }
-    return (struct kernel_child){pid, pair[0]};
+    return (struct kernel_child){pid, ours};
+}
+
+struct kernel_child kernel_spawn(const char *path, const char *name, const char *argument) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+        return (struct kernel_child){-errno, -1};
+    }
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    int failed = posix_spawn_file_actions_adddup2(&actions, pair[1], 0);
+    if (!failed) failed = posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    char *const arguments[] = {(char *)name, (char *)argument, NULL};
+    return spawn(path, arguments, &actions, failed, pair[0], pair[1]);
+}
+
+struct kernel_child kernel_spawn_reading(const char *path, const char *argument) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0) return (struct kernel_child){-errno, -1};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    int failed = posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    if (!failed) failed = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (!failed) failed = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    char *const arguments[] = {(char *)path, (char *)argument, NULL};
+    return spawn(path, arguments, &actions, failed, ends[0], ends[1]);
 }
 
 bool kernel_child_ended(int pid) {
@@ -275,6 +335,10 @@ bool kernel_child_ended(int pid) {
 }
 
 void kernel_child_kill(int pid) { kill(pid, SIGKILL); }
+
+void kernel_child_await(int pid) {
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
+}
 
 int64_t kernel_read(int descriptor, uint8_t *bytes, int64_t count) {
     ssize_t read_count;

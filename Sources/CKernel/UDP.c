@@ -136,16 +136,19 @@ static int enable(int descriptor, int level, int option) {
     return setsockopt(descriptor, level, option, &on, sizeof on) < 0 ? -errno : 0;
 }
 
+int kernel_udp_prepare(int descriptor, bool ipv6) {
+    int status = enable(descriptor, SOL_SOCKET, SO_RXQ_OVFL);
+    if (status != 0) return status;
+    return ipv6 ? enable(descriptor, IPPROTO_IPV6, IPV6_RECVPKTINFO)
+                : enable(descriptor, IPPROTO_IP, IP_PKTINFO);
+}
+
 int kernel_udp_open(struct kernel_address address, bool ipv6) {
     int descriptor =
         socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (descriptor < 0) return -errno;
-    int status = enable(descriptor, SOL_SOCKET, SO_RXQ_OVFL);
+    int status = kernel_udp_prepare(descriptor, ipv6);
     if (status == 0 && ipv6) status = enable(descriptor, IPPROTO_IPV6, IPV6_V6ONLY);
-    if (status == 0) {
-        status = ipv6 ? enable(descriptor, IPPROTO_IPV6, IPV6_RECVPKTINFO)
-                      : enable(descriptor, IPPROTO_IP, IP_PKTINFO);
-    }
     struct sockaddr_storage storage;
     socklen_t length = to_sockaddr(address, ipv6, 0, &storage);
     if (status == 0 && bind(descriptor, (struct sockaddr *)&storage, length) < 0) status = -errno;

@@ -5,6 +5,7 @@
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/kdf.h>
 #include <openssl/rand.h>
 #include <openssl/srtp.h>
 #include <openssl/ssl.h>
@@ -15,8 +16,9 @@
 
 static inline EVP_PKEY *ssl_make_p256_key(void) { return EVP_EC_gen("P-256"); }
 
-static inline int ssl_ctx_set_min_version(SSL_CTX *ctx, int version) {
-    return SSL_CTX_set_min_proto_version(ctx, version) == 1;
+static inline int ssl_ctx_set_version(SSL_CTX *ctx, int version) {
+    return SSL_CTX_set_min_proto_version(ctx, version) == 1 &&
+           SSL_CTX_set_max_proto_version(ctx, version) == 1;
 }
 
 static inline int ssl_ctx_set_groups(SSL_CTX *ctx, const char *groups) {
@@ -64,4 +66,21 @@ static inline int hmac_sha1_start(EVP_MAC_CTX *mac, const unsigned char *key, si
         OSSL_PARAM_construct_end(),
     };
     return EVP_MAC_init(mac, key, length, parameters);
+}
+
+// Fills `output` by the PRF of TLS 1.2 (RFC 5246 section 5); the seed begins with the label. It is in
+// C for the same reason as `hmac_sha1_start`.
+static inline int tls12_derive(EVP_KDF *prf, const char *digest, const unsigned char *secret,
+                               size_t secret_length, const unsigned char *seed,
+                               size_t seed_length, unsigned char *output, size_t length) {
+    OSSL_PARAM parameters[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, (char *)digest, 0),
+        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SECRET, (void *)secret, secret_length),
+        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SEED, (void *)seed, seed_length),
+        OSSL_PARAM_construct_end(),
+    };
+    EVP_KDF_CTX *context = EVP_KDF_CTX_new(prf);
+    int done = context != NULL && EVP_KDF_derive(context, output, length, parameters) == 1;
+    EVP_KDF_CTX_free(context);
+    return done;
 }

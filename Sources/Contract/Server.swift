@@ -20,7 +20,7 @@ public enum ServerInfo: IPCMethod {
         /// Fingerprint of the DTLS certificate as SDP writes it: `sha-256 AB:CD:…`.
         public var fingerprint: String
         public var limits: ServerLimits
-        /// Id of this process, different after each start.
+        /// Different after each start, unless the rooms were kept over it.
         public var boot: String
         /// Unix time of the start, in seconds.
         public var started: Double
@@ -239,6 +239,22 @@ public enum ServerUndrain: IPCMethod {
     public static let name = "server.undrain"
     public typealias Params = Empty
     public typealias Result = Empty
+}
+
+/// Replaces the running program by another version, in the same process and on the same sockets.
+///
+/// The reply comes first. Then the connection ends, and `server.info` of a new one has another
+/// `boot`.
+public enum ServerUpgrade: IPCMethod {
+    public static let name = "server.upgrade"
+    public typealias Result = Empty
+
+    public struct Params: Codable, Hashable, Sendable {
+        /// Absolute path of the program, at most 1,024 bytes; `nil` for the one that was started.
+        public var binary: String?
+
+        public init(binary: String? = nil) { self.binary = binary }
+    }
 }
 
 /// Returns traffic counters and load.

@@ -9,7 +9,7 @@ import WorkerInterface
 /// path it opens no socket and reads no clock. It is a single value on one thread. A request is
 /// judged at once and answered when its commands have taken effect (`Operation`).
 package struct ControlPlane {
-    let setup: ControlSetup
+    private(set) var setup: ControlSetup
     var rooms: RoomTable
     var journals: EventJournals
     /// State shared by the rooms: handles, ids, randomness and limits.
@@ -31,6 +31,9 @@ package struct ControlPlane {
         journals = EventJournals(eventLimit: setup.limits.eventsPerRoom)
         shared = Room.Shared(setup)
     }
+
+    /// Goes on under the boot id of an earlier process, whose rooms are here again.
+    mutating func take(bootID: String) { setup.bootID = bootID }
 
     /// Processes one request line of a connection; it is answered exactly once.
     package mutating func receive(
@@ -92,7 +95,8 @@ package struct ControlPlane {
     /// Returns the pending output, in order, and clears it.
     package mutating func takeOutput() -> [ControlOutput] {
         defer { output = [] }
-        return output
+        let changes = takeUnsaved()
+        return changes.isEmpty ? output : [.save(changes)] + output
     }
 }
 

@@ -25,10 +25,31 @@ package enum ControlOutput {
     /// Sets the events that a connection receives, after those that it missed.
     case subscribe(ConnectionID, EventInterest, replay: [EventLine])
     case commands(worker: Int, [WorkerCommand])
+    /// Saves changes as one: all of them, or none if the process ends meanwhile.
+    ///
+    /// It precedes all replies, events and commands that depend on it.
+    case save([SavedChange])
     case log(LogLevel, String, [(String, String)])
     case close(ConnectionID)
+    /// Checks another program, by default the one that was started, and then replaces this one by
+    /// it; `concludeUpgrade` tells the outcome.
+    case upgrade(binary: String?)
     /// All rooms have ended after `shutdown`: the process may exit.
     case exit
+}
+
+/// Record to be saved, or removed if it has no value.
+package struct SavedChange: Hashable, Sendable {
+    package var key: String
+    package var value: [UInt8]?
+
+    package init(key: String, value: [UInt8]?) {
+        self.key = key
+        self.value = value
+    }
+
+    /// Room that the record belongs to; empty for the process's own.
+    package var scope: String { RoomRecords.parts(of: key)?.room ?? "" }
 }
 
 /// Severity of a log line; a configured level includes all above it.

@@ -9,7 +9,9 @@ struct RoomTable {
     /// Entries by name.
     ///
     /// A room is changed in place, here: copying it would cost time in proportion to its size.
-    var entries: [String: RoomEntry] = [:]
+    var entries = TrackedDictionary<String, RoomEntry>()
+    /// Records of the rooms, as far as they are saved.
+    var records = RoomRecords()
     /// Number of rooms for which each worker is the first.
     private var counts: [Int]
     /// Room that owns a worker-side object, to route worker events.

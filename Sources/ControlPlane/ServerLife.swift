@@ -21,6 +21,14 @@ struct ServerLife {
         case told
     }
 
+    /// Upgrade that has been asked for.
+    enum Upgrade {
+        case no
+        /// Without a caller, a signal has asked for it.
+        case asked(by: Caller?)
+    }
+
+    var upgrade = Upgrade.no
     private var ending = Ending.no
     private var draining = Draining.no
     /// Rooms that have been told to close and are still to do so, the first one last.
@@ -33,6 +41,11 @@ struct ServerLife {
 
     var acceptsRooms: Bool {
         if case .no = ending, case .no = draining { true } else { false }
+    }
+
+    /// Whether shutdown has begun.
+    var isEnding: Bool {
+        if case .no = ending { false } else { true }
     }
 
     /// Whether `server.drain` is in force.
@@ -200,4 +213,56 @@ extension ControlPlane {
     }
 
     private static let longestDrain = 604_800.0
+}
+
+/// Replacement of the program (`server.upgrade`).
+extension ControlPlane {
+    /// Reason for which the program cannot be replaced now; `nil` if it can.
+    package var upgradeObstacle: String? {
+        life.isEnding ? "sfud is shutting down" : nil
+    }
+
+    /// Asks for an upgrade to the program that was started, because of a signal.
+    package mutating func requestUpgrade() {
+        do throws(IPCError) {
+            try upgrade(ServerUpgrade.Params(), for: nil)
+        } catch {
+            output.append(.log(.warning, error.message, []))
+        }
+    }
+
+    /// Asks for an upgrade; the reply follows when the program has been checked.
+    mutating func upgrade(
+        _ params: ServerUpgrade.Params,
+        for caller: Caller?
+    ) throws(IPCError) {
+        if let binary = params.binary {
+            guard binary.hasPrefix("/"), binary.utf8.count <= Self.longestPath,
+                !binary.utf8.contains(0)
+            else {
+                throw .invalidParameter(
+                    "binary",
+                    "parameter \"binary\" must be an absolute path of at most 1024 bytes"
+                )
+            }
+        }
+        guard case .no = life.upgrade else { throw .upgradeRefused("another one is in progress") }
+        if let obstacle = upgradeObstacle { throw .upgradeRefused(obstacle) }
+        life.upgrade = .asked(by: caller)
+        output.append(.upgrade(binary: params.binary))
+    }
+
+    /// Replies to the caller of an upgrade; without a refusal, the program is replaced next.
+    package mutating func concludeUpgrade(refusal: String?) {
+        guard case .asked(let caller) = life.upgrade else { return }
+        life.upgrade = .no
+        if let refusal {
+            output.append(.log(.warning, "no upgrade", [("reason", refusal)]))
+            if let caller { refuse(.upgradeRefused(refusal), to: caller) }
+        } else if let caller {
+            answer(Empty(), to: caller)
+        }
+    }
+
+    private static let longestPath = 1_024
 }

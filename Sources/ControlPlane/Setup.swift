@@ -8,13 +8,13 @@ package struct ControlSetup: Sendable {
     /// Version that `--version` prints.
     package var version: String
     /// Identifier that differs at every start, by which a client notices a restart.
-    var bootID: String
+    package internal(set) var bootID: String
     /// Unix time of the start, in seconds.
     package var startTime: Double
     /// Random source for ids, ICE credentials and SSRCs.
     ///
     /// Some of these are secret; use a seeded source only in tests.
-    var random: RandomSource
+    package var random: RandomSource
     /// Fingerprint of the DTLS certificate that all workers use.
     var fingerprint: Fingerprint
     /// UDP addresses in answers, best first; one list for each worker.
@@ -147,9 +147,12 @@ extension ControlLimits {
         WorkerIdentifiers(
             transports: transportsPerWorker,
             publications: transportsPerWorker * Self.publicationsPerTransport,
-            slots: transportsPerWorker * 64
+            slots: slotsPerWorker
         )
     }
+
+    /// Slots of a worker, over all its transports.
+    package var slotsPerWorker: Int { transportsPerWorker * 64 }
 
     /// Publications of a worker for each transport that it may have.
     static let publicationsPerTransport = 8

@@ -9,18 +9,22 @@ import WorkerInterface
 
 /// Event loop of the control thread: IPC, the control plane, signals, and HTTP.
 struct EventLoop: ~Copyable {
-    private let log: Log
+    let log: Log
     private let signals: Int32
     private let workers: [Worker]
     private let http: HTTPServer?
-    private let setup: ControlSetup
-    private var poller: Poller
+    let setup: ControlSetup
+    /// Memory that the next life goes on from.
+    let calls: CallMemory
+    var poller: Poller
     private var ipc: IPCServer
-    private var control: ControlPlane
+    var control: ControlPlane
     private var sampler: StatisticsSampler
     private var trimmer = HeapTrimmer()
     private var watchdog: Watchdog
-    private let manager: ServiceManager
+    let handover: Handover
+    let replacement: ProcessReplacement
+    var upgrade: PendingUpgrade?
     private var memory = ResidentMemory()
     /// Latest time to exit after a first signal.
     private var exitDeadline: Instant?
@@ -46,7 +50,9 @@ struct EventLoop: ~Copyable {
         _ http: HTTPServer?,
         _ workers: [Worker],
         signals: Int32,
-        manager: ServiceManager,
+        handover: Handover,
+        calls: CallMemory,
+        replacement: ProcessReplacement,
         log: Log
     ) {
         self.setup = setup
@@ -55,9 +61,16 @@ struct EventLoop: ~Copyable {
         self.http = http
         self.workers = workers
         self.signals = signals
-        self.manager = manager
+        self.handover = handover
+        self.calls = calls
+        self.replacement = replacement
         self.log = log
-        control = ControlPlane(setup)
+        control = ControlPlane(
+            setup,
+            restoring: calls.savedRooms,
+            at: .monotonic(),
+            unixTime: Double(kernel_unix_nanoseconds()) / 1e9
+        )
         sampler = StatisticsSampler(workers: setup.workers)
         watchdog = Watchdog(drainCount: workers.map(\.commands.drainCount), at: .monotonic())
     }
@@ -85,6 +98,7 @@ struct EventLoop: ~Copyable {
     /// Runs until the daemon must end.
     mutating func run() -> Outcome {
         var now = Instant.monotonic()
+        takeOver(at: now)
         while true {
             let ready = poller.wait(until: deadline(at: now), at: now)
             now = .monotonic()
@@ -96,32 +110,40 @@ struct EventLoop: ~Copyable {
             control.expire(at: now)
             ipc.expire(at: now)
             serveMetrics(at: now)
+            continueUpgrade(at: now)
             if trimmer.isDue(changes: control.heapChanges, at: now) { kernel_trim_heap() }
             carryOut(at: now)
             ipc.flush(with: poller, at: now)
+            replaceIfDue()
             if hasEnded, !ipc.hasOutput { return .stopped }
             if let exitDeadline, exitDeadline <= now { return .stopped }
             if let lost = watch(at: now) { return .workerStalled(lost) }
         }
     }
 
-    /// Checks that all workers respond; returns the index of one that does not.
-    private mutating func watch(at now: Instant) -> Int? {
-        guard watchdog.isDue(drainCount: workers.map(\.commands.drainCount), at: now) else {
-            return nil
+    /// Goes on with the calls of the life before: the rooms are saved again first, then nobody else
+    /// may go on with them, then the workers do.
+    private mutating func takeOver(at now: Instant) {
+        let output = control.takeOutput()
+        for case .save(let changes) in output { calls.save(changes) }
+        calls.takeOver(workers: setup.workers)
+        for item in output {
+            if case .save = item { continue }
+            carryOut(item, at: now)
         }
-        for worker in workers { worker.commands.ring() }
-        if manager.isWatching, watchdog.allRespond { manager.notify(.alive) }
-        return watchdog.lost
+        for worker in workers.prefix(setup.workers) {
+            worker.commands.post([.fence(epoch: CallMemory.fenceEpoch)])
+        }
+        if control.roomCount > 0 {
+            log.info("calls go on", [("rooms", "\(control.roomCount)")])
+        }
     }
 
-    /// Flushes queued IPC output and lets workers finish posted commands, within
-    /// `finishMilliseconds`.
-    mutating func finish() {
-        ipc.close()
+    /// Ends the workers in order, so that the next program goes on from exactly where they stop.
+    private mutating func endWorkers(at now: Instant) {
         for worker in workers { worker.commands.close() }
         var running = Set(workers.indices)
-        var now = Instant.monotonic()
+        var now = now
         let end = now.advanced(milliseconds: Self.finishMilliseconds)
         while !running.isEmpty, now < end {
             for index in 0..<poller.wait(until: end, at: now) {
@@ -134,6 +156,29 @@ struct EventLoop: ~Copyable {
         }
     }
 
+    /// Ends this life in order, so that another program goes on with the calls.
+    mutating func handOver() {
+        endWorkers(at: .monotonic())
+        calls.handOver()
+    }
+
+    /// Checks that all workers respond; returns the index of one that does not.
+    private mutating func watch(at now: Instant) -> Int? {
+        guard watchdog.isDue(drainCount: workers.map(\.commands.drainCount), at: now) else {
+            return nil
+        }
+        for worker in workers { worker.commands.ring() }
+        if handover.manager.isWatching, watchdog.allRespond { handover.manager.notify(.alive) }
+        return watchdog.lost
+    }
+
+    /// Flushes queued IPC output and lets workers finish posted commands, within
+    /// `finishMilliseconds`.
+    mutating func finish() {
+        ipc.close()
+        endWorkers(at: .monotonic())
+    }
+
     /// Ends the process without freeing anything: a large daemon's rooms, one by one, would take
     /// seconds.
     consuming func exit(_ status: Int32) -> Never { _exit(status) }
@@ -141,7 +186,7 @@ struct EventLoop: ~Copyable {
     private func deadline(at now: Instant) -> Instant? {
         let all = [
             control.deadline, ipc.deadline, http?.deadline(at: now), sampler.deadline,
-            trimmer.deadline, exitDeadline, watchdog.deadline,
+            trimmer.deadline, exitDeadline, watchdog.deadline, upgrade?.check.deadline,
         ]
         return all.compactMap(\.self).min()
     }
@@ -156,6 +201,7 @@ struct EventLoop: ~Copyable {
             if exitDeadline == nil { ipc.accept(with: poller, at: now) }
         case .signals: return takeSignals(at: now)
         case .http: http?.run(at: now)
+        case .upgrade: continueUpgrade(at: now)
         case .worker(let index): return takeEvents(worker: index, at: now)
         case .connection(let id):
             if readiness.readable {
@@ -175,11 +221,15 @@ struct EventLoop: ~Copyable {
         while true {
             let signal = kernel_signals_next(signals)
             guard signal != 0 else { return nil }
+            guard signal != SIGHUP else {
+                control.requestUpgrade()
+                continue
+            }
             guard exitDeadline == nil else { return .forced }
             log.info("shutting down", [("signal", "\(signal)")])
             exitDeadline = now.advanced(milliseconds: Self.shutdownMilliseconds)
             http?.isHealthy = false
-            manager.notify(.stopping)
+            handover.manager.notify(.stopping)
             control.shutdown(at: now)
         }
     }
@@ -191,6 +241,8 @@ struct EventLoop: ~Copyable {
                 StatisticsSampler.owns(token: token)
             {
                 sampler.receive(statistics, token: token, from: worker)
+            } else if case .fenced(CallMemory.fenceEpoch, _, _) = event {
+                calls.noteResumed(worker)
             } else {
                 control.receive(event, from: worker, at: now)
             }
@@ -243,6 +295,8 @@ struct EventLoop: ~Copyable {
             // Lines with different fields (room, participant) are rate-limited separately.
             log.log(level, message, cause: fields.map(\.1).joined(separator: " "), fields)
         case .close(let id): ipc.close(id, at: now)
+        case .upgrade(let binary): beginUpgrade(binary, at: now)
+        case .save(let changes): calls.save(changes)
         case .exit: hasEnded = true
         }
     }
@@ -254,7 +308,7 @@ struct EventLoop: ~Copyable {
 
 /// Source of a readiness report of the control thread's poller.
 enum PollerToken: Equatable {
-    case listener, signals, http
+    case listener, signals, http, upgrade
     case worker(Int)
     case connection(ConnectionID)
 
@@ -266,6 +320,7 @@ enum PollerToken: Equatable {
         case .http: 2
         case .worker(let index): UInt64(index) << 8 | 3
         case .connection(let id): id.rawValue << 8 | 4
+        case .upgrade: 5
         }
     }
 
@@ -276,6 +331,7 @@ enum PollerToken: Equatable {
         case 2: self = .http
         case 3: self = .worker(Int(rawValue >> 8))
         case 4: self = .connection(ConnectionID(rawValue: rawValue >> 8))
+        case 5: self = .upgrade
         default: return nil
         }
     }

@@ -25,6 +25,14 @@ extension SFUClient {
         _ = try await call(ServerDrain.self, .init(deadline: deadline))
     }
 
+    /// Replaces the server's program, after which this connection ends.
+    ///
+    /// - Parameter binary: Absolute path of the program; `nil` for the one that was started.
+    /// - Throws: `ClientError`, as all calls do.
+    public func upgrade(binary: String? = nil) async throws(ClientError) {
+        _ = try await call(ServerUpgrade.self, .init(binary: binary))
+    }
+
     /// Takes `drain` back.
     public func undrain() async throws(ClientError) {
         _ = try await call(ServerUndrain.self, Empty())

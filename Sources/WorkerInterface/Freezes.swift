@@ -100,9 +100,9 @@ package struct Freeze: Hashable, Sendable, BitwiseCopyable {
 }
 
 /// Number and total length of freezes, by hop.
-package struct FreezeTotals: Hashable, Sendable, BitwiseCopyable {
+package struct FreezeTotals: Hashable, Sendable, BitwiseCopyable, Codable {
     /// Number and total length of the freezes of one hop.
-    package struct Sum: Hashable, Sendable, BitwiseCopyable {
+    package struct Sum: Hashable, Sendable, BitwiseCopyable, Codable {
         package var count: UInt64 = 0
         package var nanoseconds: Int64 = 0
 

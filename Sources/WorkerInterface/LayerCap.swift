@@ -1,7 +1,7 @@
 /// Upper limits on a video layer, set by a role or a preference; `nil` means no limit.
 ///
 /// It is kept small because each slot has two.
-package struct LayerCap: Hashable, Sendable, BitwiseCopyable {
+package struct LayerCap: Hashable, Sendable, BitwiseCopyable, Codable {
     private var widthLimit: UInt16 = 0
     private var heightLimit: UInt16 = 0
     private var bitrateLimit: UInt32 = 0

@@ -97,7 +97,7 @@ package struct LayerDecision: Hashable, Sendable, BitwiseCopyable {
 }
 
 /// Reason for which a slot's video is paused.
-package enum VideoHold: Hashable, Sendable {
+package enum VideoHold: Hashable, Sendable, Codable {
     /// Bandwidth is too low for the lowest layer.
     case quality
     /// The publisher's video is no longer received.

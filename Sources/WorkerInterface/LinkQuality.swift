@@ -1,5 +1,5 @@
 /// Mean and worst of a figure that reports bring in.
-package struct Spread: Hashable, Sendable, BitwiseCopyable {
+package struct Spread: Hashable, Sendable, BitwiseCopyable, Codable {
     private var count: UInt64 = 0
     private var sum = 0.0
     package private(set) var worst = 0.0
@@ -24,9 +24,9 @@ package struct Spread: Hashable, Sendable, BitwiseCopyable {
 }
 
 /// Quality of a transport's path since its start, from the RTCP reports of both sides.
-package struct LinkQuality: Hashable, Sendable, BitwiseCopyable {
+package struct LinkQuality: Hashable, Sendable, BitwiseCopyable, Codable {
     /// Loss and jitter of one direction.
-    package struct Direction: Hashable, Sendable, BitwiseCopyable {
+    package struct Direction: Hashable, Sendable, BitwiseCopyable, Codable {
         /// Share of packets lost in a report's interval, 0 to 1.
         package var loss = Spread()
         /// Interarrival jitter, in seconds.

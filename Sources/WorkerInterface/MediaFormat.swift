@@ -1,10 +1,10 @@
 /// Audio or video.
-package enum MediaKind: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
+package enum MediaKind: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable, Codable {
     case audio, video
 }
 
 /// Codec that sfud forwards.
-package enum Codec: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
+package enum Codec: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable, Codable {
     case opus, red, vp8, vp9, h264, av1
 
     package var kind: MediaKind {
@@ -24,7 +24,7 @@ package enum Codec: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
 }
 
 /// Set of codecs.
-package struct CodecSet: Hashable, Sendable {
+package struct CodecSet: Hashable, Sendable, Codable {
     private var bits: UInt8 = 0
 
     package init(_ codecs: some Sequence<Codec>) {
@@ -39,7 +39,7 @@ package struct CodecSet: Hashable, Sendable {
 /// `profile` is VP9's profile-id, AV1's profile, or the H.264 profile's rank (0 constrained
 /// baseline, 1 baseline, 2 main, 3 constrained high, 4 high); H.264 is always packetization-mode 1.
 /// It is 0 for the others.
-package struct MediaFormat: Hashable, Sendable, BitwiseCopyable {
+package struct MediaFormat: Hashable, Sendable, BitwiseCopyable, Codable {
     package var codec: Codec
     package var profile: UInt8
 
@@ -50,7 +50,7 @@ package struct MediaFormat: Hashable, Sendable, BitwiseCopyable {
 }
 
 /// Payload types of a format on one m-line.
-package struct FormatMapping: Hashable, Sendable, BitwiseCopyable {
+package struct FormatMapping: Hashable, Sendable, BitwiseCopyable, Codable {
     package var format: MediaFormat
     package var payloadType: UInt8
     /// Payload type of the RTX format that repairs it (RFC 4588); `nil` if not negotiated.
@@ -72,7 +72,7 @@ package struct FormatMapping: Hashable, Sendable, BitwiseCopyable {
 }
 
 /// Negotiated RTCP feedback (RFC 4585 §4.2, RFC 5104 §7).
-package struct FeedbackKinds: OptionSet, Hashable, Sendable, BitwiseCopyable {
+package struct FeedbackKinds: OptionSet, Hashable, Sendable, BitwiseCopyable, Codable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
@@ -84,7 +84,7 @@ package struct FeedbackKinds: OptionSet, Hashable, Sendable, BitwiseCopyable {
 }
 
 /// The source of a stream's media: a device or a screen.
-package enum MediaSource: String, Hashable, Sendable, CaseIterable {
+package enum MediaSource: String, Hashable, Sendable, CaseIterable, Codable {
     case camera, microphone, screen
 
     /// Returns the default source of an m-line whose source was not given.

@@ -1,7 +1,7 @@
 /// IP address and port.
 ///
 /// IPv4 is stored as IPv4-mapped IPv6 (RFC 4291 §2.5.5.2).
-package struct Address: Hashable, Sendable, BitwiseCopyable {
+package struct Address: Hashable, Sendable, BitwiseCopyable, Codable {
     package var high: UInt64
     package var low: UInt64
     package var port: UInt16

@@ -1,7 +1,7 @@
 package import RTP
 
 /// Negotiated configuration of one transport: all that a worker needs to run it.
-package struct TransportConfiguration: Hashable, Sendable {
+package struct TransportConfiguration: Hashable, Sendable, Codable {
     package var ice: ICECredentials
     package var dtlsRole: DTLSRole
     /// Fingerprints of which any one may match the peer's certificate (RFC 8122 §5).
@@ -32,7 +32,7 @@ package struct TransportConfiguration: Hashable, Sendable {
 }
 
 /// Short-term ICE credentials of both sides (RFC 8445 §5.3).
-package struct ICECredentials: Hashable, Sendable {
+package struct ICECredentials: Hashable, Sendable, Codable {
     package var localFragment: String
     package var localPassword: String
     package var remoteFragment: String
@@ -52,11 +52,11 @@ package struct ICECredentials: Hashable, Sendable {
 }
 
 /// Role of sfud in the DTLS handshake.
-package enum DTLSRole: Hashable, Sendable { case client, server }
+package enum DTLSRole: String, Hashable, Sendable, Codable { case client, server }
 
 /// Certificate fingerprint in SDP (RFC 8122 §5).
-package struct Fingerprint: Hashable, Sendable {
-    package enum Algorithm: Hashable, Sendable { case sha256, sha384, sha512 }
+package struct Fingerprint: Hashable, Sendable, Codable {
+    package enum Algorithm: String, Hashable, Sendable, Codable { case sha256, sha384, sha512 }
     package var algorithm: Algorithm
     package var digest: [UInt8]
 
@@ -67,7 +67,7 @@ package struct Fingerprint: Hashable, Sendable {
 }
 
 /// Configuration of one m-line on which the participant sends.
-package struct PublicationConfiguration: Hashable, Sendable {
+package struct PublicationConfiguration: Hashable, Sendable, Codable {
     package var id: PublicationID
     package var mid: String
     package var kind: MediaKind
@@ -107,7 +107,7 @@ package struct PublicationConfiguration: Hashable, Sendable {
 }
 
 /// Configuration of one encoding of a publication, as far as the offer names it.
-package struct EncodingConfiguration: Hashable, Sendable {
+package struct EncodingConfiguration: Hashable, Sendable, Codable {
     package var rid: String?
     package var ssrc: SSRC?
     package var rtxSSRC: SSRC?
@@ -120,7 +120,7 @@ package struct EncodingConfiguration: Hashable, Sendable {
 }
 
 /// Configuration of one m-line on which the participant receives: a slot.
-package struct SlotConfiguration: Hashable, Sendable {
+package struct SlotConfiguration: Hashable, Sendable, Codable {
     package var id: SlotID
     package var mid: String
     package var kind: MediaKind

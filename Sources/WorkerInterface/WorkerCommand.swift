@@ -9,6 +9,12 @@ package enum WorkerCommand: Hashable, Sendable {
     /// Publications and slots that are no longer listed are removed.
     case configure(TransportID, TransportConfiguration)
     case close(TransportID)
+    /// Continues a transport, just configured, where an earlier process left it.
+    ///
+    /// If that is impossible, the transport ends with a timeout.
+    case resume(TransportID)
+    /// All transports of the earlier process have been resumed; what it left is no longer needed.
+    case endResumption
     /// Opens or closes the publication's gate: `false` drops its media from the next packet on.
     case gate(PublicationID, open: Bool)
     /// Sets the source of a slot; `nil` detaches it.
@@ -73,7 +79,7 @@ package struct Binding: Hashable, Sendable {
 }
 
 /// Publication as seen by a worker that is not its home.
-package struct Mirror: Hashable, Sendable {
+package struct Mirror: Hashable, Sendable, Codable {
     /// Configuration of the publication; the id is the mirror's own, in the mirror's worker.
     package var configuration: PublicationConfiguration
     /// Home publication: the source of the media and the destination of keyframe requests.
@@ -91,7 +97,7 @@ package struct Mirror: Hashable, Sendable {
 }
 
 /// Publication in another worker that packets are relayed to or from.
-package struct RelayTarget: Hashable, Sendable, BitwiseCopyable {
+package struct RelayTarget: Hashable, Sendable, BitwiseCopyable, Codable {
     package var worker: Int
     package var publication: PublicationID
 

@@ -57,7 +57,7 @@ package enum DisconnectReason: String, Hashable, Sendable {
 }
 
 /// Name of a forwarded video layer, in the terms of the offer.
-package struct LayerName: Hashable, Sendable {
+package struct LayerName: Hashable, Sendable, Codable {
     /// RID of the encoding; `nil` without simulcast.
     package var rid: String?
     /// Highest spatial layer, from 0; `nil` for an encoding with only one.
@@ -73,7 +73,7 @@ package struct LayerName: Hashable, Sendable {
 }
 
 /// Last measured state of one encoding.
-package struct LayerDescription: Hashable, Sendable {
+package struct LayerDescription: Hashable, Sendable, Codable {
     package var rid: String?
     /// Width in pixels; 0 while unknown.
     package var width: Int

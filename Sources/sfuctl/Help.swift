@@ -6,7 +6,7 @@ enum Help {
     enum Topic: String, CaseIterable {
         case rooms, room, talkers, explain, stats, info, watch
         case lock, unlock, mute, unmute, drop, approve, deny, floor, role, pin, unpin, state
-        case close, tap, untap, taps, call, compose
+        case close, tap, untap, taps, upgrade, call, compose
     }
 
     static func text(for topic: Topic?) -> String {
@@ -81,6 +81,7 @@ extension Help.Topic {
         case .tap: "tap ROOM STREAM ADDR:PORT"
         case .untap: "untap ROOM TAP"
         case .taps: "taps [ROOM]"
+        case .upgrade: "upgrade [BINARY]"
         case .call: "call METHOD [PARAMS]"
         case .compose: "compose DIR -o FILE"
         }
@@ -93,7 +94,7 @@ extension Help.Topic {
         case .room, .talkers, .close, .compose: 1...1
         case .explain, .untap: 2...2
         case .tap: 3...3
-        case .taps: 0...1
+        case .taps, .upgrade: 0...1
         case .watch: 0...100
         case .lock, .unlock: 1...1
         case .mute, .unmute: 1...3
@@ -129,6 +130,7 @@ extension Help.Topic {
         case .tap: "send a stream as plain RTP, for other tools"
         case .untap: "end that"
         case .taps: "list the streams that go out as plain RTP"
+        case .upgrade: "replace sfud by another version"
         case .call: "call any method"
         case .compose: "make one file of a recorded session; needs no sfud"
         }
@@ -187,6 +189,12 @@ extension Help.Topic {
             """
         case .untap: "Ends what tap has begun; taps and the SDP say what it is called."
         case .taps: "Lists the streams that go out as plain RTP, of a room or of all."
+        case .upgrade:
+            """
+            Replaces the running sfud by the program at BINARY, or at the path where it was started,
+            in the same process and on the same ports. Waits for the new one, and prints the
+            versions. Refused while there are rooms.
+            """
         case .call:
             """
             Calls a method of the contract (docs/ipc.md) and prints its result as JSON:

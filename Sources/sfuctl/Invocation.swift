@@ -27,6 +27,8 @@ struct Invocation: Equatable {
         case untap(RoomID, TapName)
         /// `nil` for all rooms.
         case taps(RoomID?)
+        /// `nil` for the program that was started.
+        case upgrade(String?)
         case call(method: String, params: JSON)
         case compose(ComposeOptions)
     }
@@ -161,6 +163,7 @@ extension Invocation.Verb {
             return .taps(
                 try operands.first.map { name throws(UsageError) in try room(name, topic) }
             )
+        case .upgrade: return .upgrade(operands.first)
         case .call:
             let params = try operands.count > 1 ? json(operands[1], topic) : [:]
             return .call(method: operands[0], params: params)

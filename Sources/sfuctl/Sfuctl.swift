@@ -69,6 +69,8 @@ struct Sfuctl {
             let report = invocation.isJSON ? PrettyJSON.text(result) : Report.done(result)
             if !report.isEmpty { Output.text(report) }
         case .tap, .untap, .taps: try await tap(invocation, client)
+        case .upgrade(let binary):
+            try await upgrade(to: binary, isJSON: invocation.isJSON, client)
         case .call(let method, let params):
             Output.text(PrettyJSON.text(try await client.call(method, params)))
         // Handled before a client was created, as it needs no sfud.

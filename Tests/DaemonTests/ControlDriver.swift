@@ -12,6 +12,7 @@ import Testing
 /// A control plane with callers, and workers that obey every command.
 struct ControlDriver {
     var plane: ControlPlane
+    private var setup: ControlSetup
     var now = Instant(nanoseconds: 1_000_000_000)
     /// Whether fences come back only when `fence()` is called.
     var holdsFences = false
@@ -48,7 +49,7 @@ struct ControlDriver {
         let candidates = (0..<workers).map { [Address(ipv4: 0x7f00_0001, port: 5004 + UInt16($0))] }
         var configured = Configuration.Limits()
         configured.control = limits
-        let setup = ControlSetup(
+        setup = ControlSetup(
             version: "1.2.3",
             bootID: "boot",
             startTime: Self.startTime,
@@ -61,6 +62,14 @@ struct ControlDriver {
             recordings: recordings
         )
         plane = ControlPlane(setup)
+    }
+
+    /// Ends the process, and starts another with what it has saved.
+    mutating func restart(with saved: [String: [UInt8]], seed: UInt64) {
+        setup.random = .seeded(seed)
+        let unixTime = Self.startTime + Double(now.nanoseconds) / 1e9
+        plane = ControlPlane(setup, restoring: saved, at: now, unixTime: unixTime)
+        fences = []
     }
 
     /// Sends a line and processes its effects, workers' answers not included.
@@ -174,7 +183,7 @@ struct ControlDriver {
                 // Important for an overloaded worker, and for no story here.
                 case .feature: break
                 case .configure, .close, .gate, .bind, .limit, .mirror, .unmirror, .relay,
-                    .hold, .tap:
+                    .hold, .tap, .resume, .endResumption:
                     commands.append((worker, command))
                 }
             }
@@ -195,7 +204,8 @@ struct ControlDriver {
         case .exit:
             hasExited = true
             trace.append("exit")
-        case .log, .close: break
+        case .upgrade(let binary): trace.append("upgrade \(binary ?? "own")")
+        case .log, .close, .save: break
         }
     }
 }

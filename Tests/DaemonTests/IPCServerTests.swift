@@ -91,7 +91,8 @@ struct IPCServerTests {
     ) throws {
         try withSocketPath { path in
             let quiet = Log(level: .error, descriptor: kernel_open_null())
-            let server = IPCServer(try IPCSocket.open(path), limits: limits, log: quiet)
+            let socket = try IPCSocket.open(path, .none(quiet))
+            let server = IPCServer(socket, limits: limits, log: quiet)
             let poller = try Poller()
             try server.watch(with: poller)
             var rig = Rig(server, poller)

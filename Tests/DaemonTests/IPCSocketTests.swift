@@ -1,4 +1,5 @@
 import CKernel
+import ControlPlane
 import Foundation
 import Testing
 
@@ -14,9 +15,11 @@ func withSocketPath(_ body: (String) throws -> Void) throws {
 }
 
 struct IPCSocketTests {
+    static let quiet = Log(level: .error, descriptor: kernel_open_null())
+
     static func refusal(_ path: String) -> StartError? {
         do throws(StartError) {
-            try IPCSocket.open(path).close()
+            try IPCSocket.open(path, .none(Self.quiet)).close()
             return nil
         } catch {
             return error
@@ -26,7 +29,7 @@ struct IPCSocketTests {
     @Test
     func `a socket for owner and group, and nothing left behind`() throws {
         try withSocketPath { path in
-            let socket = try IPCSocket.open(path)
+            let socket = try IPCSocket.open(path, .none(Self.quiet))
             let attributes = try FileManager.default.attributesOfItem(atPath: path)
             #expect(attributes[.posixPermissions] as? Int == 0o660)
             socket.close()
@@ -38,7 +41,7 @@ struct IPCSocketTests {
     @Test
     func `a second daemon is refused`() throws {
         try withSocketPath { path in
-            let first = try IPCSocket.open(path)
+            let first = try IPCSocket.open(path, .none(Self.quiet))
             defer { first.close() }
             #expect(
                 Self.refusal(path)

@@ -25,6 +25,8 @@ extension WorkerCommand {
         switch self {
         case .configure(let id, _): "configure \(id.word("t"))"
         case .close(let id): "close \(id.word("t"))"
+        case .resume(let id): "resume \(id.word("t"))"
+        case .endResumption: "end resumption"
         case .gate(let id, let open): "gate \(id.word("p")) \(open ? "open" : "closed")"
         case .bind(let id, nil): "bind \(id.word("s")) nothing"
         case .bind(let id, let binding?):

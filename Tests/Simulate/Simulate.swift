@@ -120,6 +120,7 @@ struct Progress {
         sums.events += world.tally.events
         sums.checks += world.tally.checks
         sums.alive += world.tally.alive
+        sums.restarts += world.tally.restarts
         sums.rounds += world.tally.rounds
         sums.hostile += world.tally.hostile
         sums.listened += world.tally.listened
@@ -136,7 +137,7 @@ struct Progress {
                 + "\(rounded(virtualHours / hours)) a real hour; \(violations) violations; "
                 + "\(sums.media) packets, \(sums.frames) frames, \(sums.calls) calls, "
                 + "\(sums.events) events, \(sums.rounds) rounds, \(sums.checks) sums, "
-                + "\(sums.alive) alive, \(sums.hostile) hostile messages, "
+                + "\(sums.alive) alive, \(sums.restarts) restarts, \(sums.hostile) hostile messages, "
                 + "\(sums.listened) packets of sound awaited"
         )
         fflush(nil)

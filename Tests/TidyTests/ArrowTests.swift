@@ -8,6 +8,7 @@ import Testing
         "RTP": [],
         "WorkerInterface": ["RTP"],
         "SFU": ["RTP", "WorkerInterface"],
+        "Records": [],
         "Rooms": ["RTP", "WorkerInterface"],
         "JSON": [],
         "Contract": ["JSON"],
@@ -20,9 +21,10 @@ import Testing
         "LiveStream": ["JSON", "Kernel", "RTP", "Recording", "SFU", "Sockets", "WorkerInterface"],
         "Daemon": [
             "Contract", "ControlPlane", "JSON", "Kernel", "LiveStream", "RTP", "RTPForward",
-            "Recording", "Rooms", "SFU", "Sockets", "WorkerInterface",
+            "Recording", "Records", "Rooms", "SFU", "Sockets", "WorkerInterface",
         ],
-        "sfud": ["Daemon"],
+        "Keeper": ["Kernel", "RTP"],
+        "sfud": ["Daemon", "Keeper"],
         "sfuctl": ["Contract", "JSON", "Kernel", "SFUClient"],
     ]
 
@@ -47,6 +49,7 @@ import Testing
             "RTCP": top,
             "Relay": top,
             "Overload": top,
+            "Saved": forward.union(["Forward"]),
         ]
     }()
 

@@ -24,7 +24,7 @@ from harness.sfud import binary, free_ports
 FLAGS = [
     "--config", "--ipc", "--udp", "--tcp", "--announce", "--workers", "--http", "--log-level",
     "--srtp-engine", "--liveness-seconds", "--timeout-seconds",
-    "--check-config", "--version", "--help",
+    "--keeper", "--check-config", "--version", "--help",
 ]  # fmt: skip
 
 # Exit statuses of sysexits.h.
@@ -109,6 +109,8 @@ def test_a_bad_configuration_is_refused(tmp_path, text, key):
     "arguments, key",
     [
         (["--nosuch"], "--nosuch"),
+        (["--workers", "1", "--keeper"], "--keeper"),
+        (["--keeper", "--keeper"], "--keeper"),
         (["--workers", "0"], "workers"),
         (["--workers"], "workers"),
         (["--udp", "nowhere"], "udp"),

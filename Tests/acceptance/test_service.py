@@ -1,8 +1,11 @@
 """The daemon under a service manager: its notifications, and a stalled thread."""
 
 import asyncio
+import contextlib
 import ctypes
+import json
 import os
+import re
 import socket
 import subprocess
 import time
@@ -10,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.sfud import REPOSITORY
+from harness import process
+from harness.sfud import REPOSITORY, binary
 
 UNIT = REPOSITORY / "packaging/sfud.service"
 
@@ -24,8 +28,12 @@ class Manager:
         self.socket.setblocking(False)
 
     async def heard(self) -> str:
+        """Awaits the next notification about the daemon's state."""
         loop = asyncio.get_running_loop()
-        return (await asyncio.wait_for(loop.sock_recv(self.socket, 4096), 5)).decode()
+        while True:
+            text = (await asyncio.wait_for(loop.sock_recv(self.socket, 4096), 5)).decode()
+            if not text.startswith("FDSTORE"):
+                return text
 
     def close(self) -> None:
         self.socket.close()
@@ -96,14 +104,160 @@ async def test_k6_a_worker_that_stands_still_ends_the_daemon(start_sfud, tmp_pat
     assert 8 < seconds < 15
     assert "sfud: workers: worker 1 stands still" in daemon.log_text()
     said = []
-    while len(said) < 20:
+    while len(said) < 40:
         try:
             said.append(manager.socket.recv(4096))
         except BlockingIOError:
             break
+    said = [text for text in said if not text.startswith(b"FDSTORE")]
     # The manager would have noticed, too: it gets no false notification meanwhile.
     assert said[0] == b"READY=1" and said.count(b"WATCHDOG=1") <= 4
     manager.close()
+
+
+def test_the_unit_is_valid(tmp_path):
+    unit = tmp_path / "sfud.service"
+    unit.write_text(UNIT.read_text().replace("/usr/local/bin/sfud", str(binary())))
+    result = subprocess.run(
+        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, timeout=30
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+# Starts systemd with the unit as its only one, in namespaces and control groups of its own.
+SYSTEMD = """
+set -eu
+for group in /sys/fs/cgroup /sys/fs/cgroup/*; do
+    if [ -e "$group/cgroup.procs" ] && mkdir "$group/$2" 2>/dev/null; then
+        echo $$ >"$group/$2/cgroup.procs" || true
+    fi
+done
+exec unshare --mount --pid --fork --kill-child --mount-proc --cgroup --uts --ipc --net sh -euc '
+    mount --make-rprivate /
+    mount -t tmpfs -o mode=755 tmpfs /run
+    ip link set lo up
+    mkdir /run/bin
+    cp -r "$0/units" /run/units
+    cp "$1" /run/bin/sfud
+    export container=test SYSTEMD_UNIT_PATH=/run/units
+    exec /lib/systemd/systemd --system --unit=test.target --log-target=null
+' "$1" "$3"
+"""
+
+
+# Prints the answer to `server.info`.
+CALL = """
+import json, socket, sys
+with socket.socket(socket.AF_UNIX) as ipc:
+    ipc.settimeout(2)
+    ipc.connect("/run/sfud/sfud.sock")
+    call = {"jsonrpc": "2.0", "id": 1, "method": sys.argv[1], "params": json.loads(sys.argv[2])}
+    ipc.send(json.dumps(call).encode() + b"\\n")
+    print(ipc.makefile().readline())
+"""
+
+
+class Systemd:
+    """A real systemd that runs the unit with `binary()`."""
+
+    def __init__(self, directory: Path):
+        self.group = f"sfud-test-{os.getpid()}"
+        units = directory / "units"
+        units.mkdir()
+        text = UNIT.read_text().replace("/usr/local/bin/sfud", "/run/bin/sfud")
+        text = re.sub(r"^(After|Wants)=.*\n", "", text, flags=re.MULTILINE)
+        text = text.replace("[Unit]\n", "[Unit]\nDefaultDependencies=no\n")
+        (units / "sfud.service").write_text(text)
+        (units / "test.target").write_text(
+            "[Unit]\nDefaultDependencies=no\nWants=sfud.service\n"
+        )
+        self.process = subprocess.Popen(
+            ["sh", "-c", SYSTEMD, "sh", str(directory), self.group, str(binary())],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+
+    def first_process(self) -> int:
+        """Returns the process id of systemd itself, 0 as long as there is none."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        found = children.read_text().split()
+        return int(found[0]) if found else 0
+
+    def inside(self, *command: str) -> str:
+        enter = ["nsenter", "-t", str(self.first_process()), "-m", "-p", "-n", "-C"]
+        result = subprocess.run([*enter, *command], capture_output=True, text=True, timeout=10)
+        return result.stdout
+
+    def shown(self) -> dict[str, str]:
+        names = "MainPID,NFileDescriptorStore,NRestarts,ActiveState"
+        lines = self.inside("systemctl", "show", "sfud", "-p", names).splitlines()
+        return dict(line.split("=", 1) for line in lines)
+
+    async def until(self, what: str, **expected: str) -> dict[str, str]:
+        async def so():
+            shown = self.shown()
+            return shown if shown.items() >= expected.items() else None
+
+        return await process.until(so, what, 10, 0.02)
+
+    def sockets(self) -> set[str]:
+        """Returns the inode numbers of the daemon's UDP sockets."""
+        lines = self.inside("cat", "/proc/1/net/udp").splitlines()[1:]
+        return {line.split()[9] for line in lines}
+
+    def call(self, method: str, **params) -> dict:
+        """Returns the result of a call, or nothing while the daemon does not answer."""
+        line = self.inside("python3", "-c", CALL, method, json.dumps(params))
+        return json.loads(line)["result"] if line else {}
+
+    async def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+        async def gone():
+            folders = list(Path("/sys/fs/cgroup").glob(f"**/{self.group}/**/"))
+            for folder in sorted(folders, reverse=True):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+            return not folders
+
+        await process.until(gone, "its control groups are empty", 5)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a systemd of its own")
+async def test_systemd_keeps_the_sockets_and_the_rooms(tmp_path):
+    """A real systemd with the unit: a crash and an upgrade leave sockets and rooms as they are."""
+    systemd = Systemd(tmp_path)
+    try:
+        try:
+            before = await systemd.until("running", ActiveState="active")
+        except AssertionError:
+            if systemd.inside("systemctl", "is-system-running"):
+                raise
+            pytest.skip("systemd does not start in these namespaces")
+        sockets = systemd.sockets()
+        # Besides, there are the IPC socket, its lock, and the memory of the calls.
+        assert int(before["NFileDescriptorStore"]) == 3 + len(sockets) >= 4
+        assert systemd.call("room.create", room="r1")["room"] == "r1"
+        begin = time.monotonic()
+        systemd.inside("kill", "-KILL", before["MainPID"])
+        after = await systemd.until("again", ActiveState="active", NRestarts="1")
+        print(f"systemd has it running again after {time.monotonic() - begin:.2f} s")
+        assert after["MainPID"] != before["MainPID"]
+        assert systemd.sockets() == sockets
+        info = systemd.call("server.info")
+        assert systemd.call("room.get", room="r1")["seq"] == 1
+        systemd.inside("systemctl", "reload", "sfud")
+
+        async def replaced():
+            return systemd.call("server.info").get("started", 0) > info["started"]
+
+        await process.until(replaced, "the program is replaced", 5)
+        assert systemd.call("room.get", room="r1")["seq"] == 1
+        again = await systemd.until("running", ActiveState="active", MainPID=after["MainPID"])
+        assert again["NRestarts"] == "1" and systemd.sockets() == sockets
+    finally:
+        await systemd.close()
 
 
 def test_the_unit_gives_away_little():

@@ -26,6 +26,8 @@ package struct LoadPeer: ~Copyable {
     package private(set) var localFragment: String
     package private(set) var localPassword: String
     package private(set) var isConnected = false
+    /// Whether the SFU has ended the DTLS association.
+    package private(set) var isClosed = false
     package private(set) var profile: SRTPProfile?
     /// Negotiated keys, for an observer that decrypts this peer's traffic.
     package private(set) var keys: SRTPKeys?
@@ -209,7 +211,10 @@ package struct LoadPeer: ~Copyable {
         guard let progress = dtls?.receive(bytes, at: now) else { return .nothing }
         sendDTLS(into: &output)
         switch progress {
-        case .handshaking, .established, .closed:
+        case .handshaking, .established:
+            return .nothing
+        case .closed:
+            isClosed = true
             return .nothing
         case .failed:
             return .failed

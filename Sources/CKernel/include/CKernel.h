@@ -24,6 +24,11 @@
 int64_t kernel_monotonic_nanoseconds(void);
 /// CLOCK_REALTIME, in nanoseconds since 1970.
 int64_t kernel_unix_nanoseconds(void);
+/// Writes a time since 1970 in the format of RFC 3339, in UTC with milliseconds; returns its length,
+/// 24 bytes.
+int kernel_format_time(
+    int64_t nanoseconds, uint8_t *KERNEL_COUNTED_BY(capacity) text KERNEL_NOESCAPE,
+    int64_t capacity);
 /// User and system time of this process, in nanoseconds.
 int64_t kernel_process_nanoseconds(void);
 /// User and system time of the calling thread, in nanoseconds.
@@ -44,6 +49,22 @@ void kernel_trim_heap(void);
 /// Unlike resident memory, the number includes reserved pages that were never touched, and excludes
 /// free ones.
 int64_t kernel_heap_bytes(void);
+
+// Memory that outlives the process
+
+/// Creates memory that lives as long as a descriptor of it, zeroed and of fixed size; returns the
+/// descriptor. Pages that are not touched take no memory.
+int kernel_memory_create(const char *name, uint64_t bytes);
+/// Size of such memory; -EPERM if it could shrink, -errno if the descriptor is something else.
+int64_t kernel_memory_bytes(int memory);
+/// Maps such memory, shared and left out of core dumps; NULL on failure.
+void *kernel_memory_map(int memory, uint64_t bytes, bool writable);
+void kernel_memory_unmap(void *start, uint64_t bytes);
+/// Stores a word after everything that was stored before it; `place` is a multiple of 8.
+void kernel_store_release(void *place, uint64_t value);
+/// From now on stores 1 at `place`, a multiple of 8, when a fault of this process ends it: SIGILL,
+/// SIGTRAP, SIGSEGV, SIGBUS, SIGFPE or SIGABRT.
+void kernel_mark_faults(void *place);
 
 // Waiting
 
@@ -70,12 +91,14 @@ int kernel_eventfd_signal(int descriptor);
 /// Clears the pending wake-ups; returns whether there were any.
 int kernel_eventfd_drain(int descriptor);
 
-/// Ignores SIGPIPE and SIGHUP, blocks SIGTERM and SIGINT in this thread and all threads that it
-/// starts, and returns a descriptor that reports the blocked signals.
+/// Ignores SIGPIPE, blocks SIGTERM, SIGINT and SIGHUP in this thread and all threads that it starts,
+/// and returns a descriptor that reports the blocked signals.
 int kernel_signals_open(void);
+/// The same for SIGUSR1, SIGUSR2 and SIGCHLD besides.
+int kernel_signals_open_parent(void);
 /// Returns the next signal's number, or 0 if there is none.
 int kernel_signals_next(int descriptor);
-/// Closes the descriptor and unblocks the signals of `kernel_signals_open` in this thread.
+/// Closes the descriptor and unblocks the signals of `kernel_signals_open_parent` in this thread.
 void kernel_signals_close(int descriptor);
 
 // Addresses
@@ -106,6 +129,8 @@ int kernel_interface_addresses(struct kernel_interface *interfaces, int capacity
 
 /// Opens a non-blocking bound socket that reports destination addresses and queue drops.
 int kernel_udp_open(struct kernel_address address, bool ipv6);
+/// Sets the options of `kernel_udp_open` that can still be set on a bound socket.
+int kernel_udp_prepare(int descriptor, bool ipv6);
 /// Opens a non-blocking UDP socket connected to one peer. It receives only from that peer, and the
 /// next send fails with ECONNREFUSED if no socket is open there.
 int kernel_udp_connect(struct kernel_address address, bool ipv6);
@@ -169,6 +194,8 @@ int kernel_send_segments(int descriptor, bool ipv6, const struct kernel_segments
 
 /// Opens a non-blocking listening socket.
 int kernel_tcp_listen(struct kernel_address address, bool ipv6, int backlog);
+/// Sets the backlog of a listening socket, and makes it non-blocking.
+int kernel_listen_again(int descriptor, int backlog);
 /// Accepts the next connection of a listening socket as non-blocking, and stores the peer's
 /// address.
 ///
@@ -192,6 +219,14 @@ int kernel_notify_connect(const char *path);
 ///
 /// The lock's holder may unlink the file: a lock on an unlinked file does not count.
 int kernel_lock_file(const char *path, unsigned mode);
+/// Locks an open file as `kernel_lock_file` does; succeeds if this open file has the lock already.
+int kernel_lock_again(int descriptor);
+/// Returns whether the file at `path`, links not followed, is the open file.
+bool kernel_is_file(int descriptor, const char *path);
+/// Stores the path that a Unix-domain socket is bound to, without a closing zero; returns its
+/// length, or 0 if it has none.
+int kernel_unix_path(
+    int descriptor, uint8_t *KERNEL_COUNTED_BY(capacity) path KERNEL_NOESCAPE, int64_t capacity);
 /// Type of the file at a path; links are not followed.
 enum { KERNEL_FILE_NONE = 0, KERNEL_FILE_SOCKET = 1, KERNEL_FILE_LINK = 2, KERNEL_FILE_OTHER = 3 };
 int kernel_file_kind(const char *path);
@@ -204,14 +239,115 @@ struct kernel_credentials {
 /// Stores the credentials of the connected peer (SO_PEERCRED).
 int kernel_peer_credentials(int descriptor, struct kernel_credentials *credentials);
 
+// Descriptors from a process to another
+
+/// Kinds of `kernel_socket_kind`; the family is a bit of its own.
+enum {
+    KERNEL_SOCKET_OTHER = 0,
+    KERNEL_SOCKET_UDP = 1,
+    KERNEL_SOCKET_TCP_LISTENER = 2,
+    KERNEL_SOCKET_UNIX_LISTENER = 3,
+    KERNEL_SOCKET_IPV6 = 16,
+};
+/// Returns the kind of an open socket; an error on other files.
+int kernel_socket_kind(int descriptor);
+/// Sets or clears FD_CLOEXEC.
+int kernel_set_close_on_exec(int descriptor, bool close);
+/// Moves a descriptor that is below `limit` to a free number from there on, closed on exec; returns
+/// its number.
+int kernel_move_descriptor(int descriptor, int limit);
+/// Opens /dev/null at all free numbers below `end`, closed on exec.
+void kernel_occupy_descriptors(int end);
+/// Returns whether two descriptors stand for the same open file, for example the same socket.
+bool kernel_same_file(int one, int other);
+
+enum { KERNEL_NOTIFY_NAME = 8, KERNEL_NOTIFY_DESCRIPTORS = 253 };
+/// Opens a non-blocking datagram socket for notifications (sd_notify(3)), which reports their
+/// senders. Its name in the abstract namespace is the kernel's choice; stored with a leading `@`
+/// and a closing zero.
+int kernel_notify_listen(char name[KERNEL_NOTIFY_NAME]);
+/// Received notification.
+struct kernel_notification {
+    /// Bytes of text; a negated errno if there is no notification.
+    int length;
+    /// Process that sent it; 0 if unknown.
+    int pid;
+    /// Number of received descriptors, all closed on exec. The receiver has to close them.
+    int descriptors;
+    /// Whether text or descriptors were lost, for lack of space or of free descriptors.
+    bool truncated;
+};
+struct kernel_notification kernel_notify_receive(
+    int descriptor, uint8_t *KERNEL_COUNTED_BY(capacity) text KERNEL_NOESCAPE, int64_t capacity,
+    int *KERNEL_COUNTED_BY(limit) descriptors KERNEL_NOESCAPE, int64_t limit);
+/// Sends a notification, with `attached` unless that is negative. While the receiver's queue is
+/// full it waits, at most `milliseconds`.
+int kernel_notify_send(
+    int descriptor, const uint8_t *KERNEL_COUNTED_BY(count) text KERNEL_NOESCAPE, int64_t count,
+    int attached, int milliseconds);
+
 // Processes
 
-/// Child process and our end of the socket that is its standard input; `pid` is a negated errno on
+/// Child process and our end of a socket or pipe that it has; `pid` is a negated errno on
 /// failure.
 struct kernel_child {
     int pid;
     int descriptor;
 };
+// Swift 6.3.1 crashes on the span overloads of these two in release mode, so they have none.
+
+/// Starts the program that is the first of `arguments`, each of which ends with a zero byte, in a
+/// process group of its own and with default signal handling; returns its process id.
+///
+/// `descriptors` become its descriptors from 3 on; besides it inherits 0, 1 and 2. `environment`
+/// is given like `arguments`; empty values of LISTEN_PID and WATCHDOG_PID become its process id. It
+/// gets `death_signal` when the calling thread ends. Fails if the program cannot be executed.
+int kernel_start_process(
+    const uint8_t *arguments, int64_t arguments_count, const uint8_t *environment,
+    int64_t environment_count, const int *descriptors, int64_t count, int death_signal);
+/// Replaces this process by the program `file`, given like that of `kernel_start_process`.
+///
+/// Returns only on failure, with all descriptors as they were. Other threads must not open, close
+/// or use descriptors meanwhile. Blocked and ignored signals stay blocked and ignored, so that none
+/// is lost in between.
+int kernel_replace_process(
+    const char *file, const uint8_t *arguments, int64_t arguments_count,
+    const uint8_t *environment, int64_t environment_count, const int *descriptors, int64_t count);
+/// Ended child.
+struct kernel_ended {
+    /// Its process id; 0 if no child has ended.
+    int pid;
+    /// Exit status; 0 if a signal ended it.
+    int status;
+    /// Signal that ended it, or 0.
+    int signal;
+};
+/// Reaps any one child that has ended. Does not wait.
+struct kernel_ended kernel_reap(void);
+int kernel_process_id(void);
+/// Sends a signal to a process.
+int kernel_send_signal(int pid, int signal);
+
+/// Facts about a program's file, links followed.
+struct kernel_program {
+    uint64_t device;
+    uint64_t number;
+    /// Time of the last change of the file or its attributes, in nanoseconds since 1970.
+    int64_t changed;
+    uint32_t owner;
+    bool regular;
+    /// Whether this process may execute it.
+    bool executable;
+    /// Whether its group or all may write to it.
+    bool writable_by_others;
+};
+int kernel_program_facts(const char *path, struct kernel_program *facts);
+/// Starts `path` with one argument in its own process group and with default signal handling.
+///
+/// `descriptor` of the result reads its standard output, without blocking. Its standard input and
+/// error are /dev/null, and it inherits no other descriptor.
+struct kernel_child kernel_spawn_reading(const char *path, const char *argument);
+
 /// Starts the program at `path` as `name` with one argument, in its own process group and with
 /// default signal handling.
 ///
@@ -222,6 +358,8 @@ struct kernel_child kernel_spawn(const char *path, const char *name, const char 
 bool kernel_child_ended(int pid);
 /// Sends SIGKILL; call `kernel_child_ended` until it returns true.
 void kernel_child_kill(int pid);
+/// Waits until a child that was killed has ended, and reaps it.
+void kernel_child_await(int pid);
 /// Ignores SIGPIPE and lowers this process's scheduling priority.
 void kernel_serve_in_background(void);
 

@@ -135,6 +135,16 @@ extension IPCError {
         )
     }
 
+    /// Reports that the program stays the one that it is; `detail` says why.
+    public static func upgradeRefused(_ detail: String) -> Self {
+        Self(
+            code: 4505,
+            message: "no upgrade: \(detail)",
+            reason: "upgrade-refused",
+            details: ["detail": .string(detail)]
+        )
+    }
+
     public static func draining() -> Self {
         Self(code: 4503, message: "the server takes no new rooms", reason: "draining")
     }

@@ -47,6 +47,7 @@ package enum ContractErrors {
         .init("invalid-params", -32602, text: "`parameter` is invalid.", data: ["parameter"]),
         .init("internal-error", -32603, text: "A defect of sfud."),
         .init("draining", 4503, text: "The server accepts no new rooms."),
+        .init("upgrade-refused", 4505, text: "The program is not replaced.", data: ["detail"]),
     ]
 
     private static let objects: [ContractError] = [

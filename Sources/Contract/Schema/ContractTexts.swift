@@ -481,7 +481,7 @@ extension ContractTexts {
             to no room: its line has no `room` and no `seq`, and it is sent to every connection
             that receives events.
         ServerInfo: Returns the server's version, addresses and limits.
-        ServerInfo.Result.boot: Id of this process, different after each start.
+        ServerInfo.Result.boot: Different after each start, unless the rooms were kept over it.
         ServerInfo.Result.contract: Version of the contract.
         ServerInfo.Result.draining: Whether new rooms are refused.
         ServerInfo.Result.fingerprint: Fingerprint of the DTLS certificate as SDP writes it:
@@ -502,6 +502,11 @@ extension ContractTexts {
         ServerStats.Result.joinsRefused: Joins and first transports that were refused because the
             workers were overloaded.
         ServerUndrain: Takes `server.drain` back: new rooms are accepted again.
+        ServerUpgrade: Replaces the running program by another version, in the same process and on
+            the same sockets. The reply comes first. Then the connection ends, and `server.info`
+            of a new one has another `started`.
+        ServerUpgrade.Params.binary: Absolute path of the program, at most 1,024 bytes; absent for
+            the one that was started.
         SessionFreezes: Times in which no new frame of a video reached the participant, as
             `subscription.explain` counts them.
         SessionFreezes.hops: The same by hop, without hops that have none.

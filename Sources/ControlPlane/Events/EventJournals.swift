@@ -18,6 +18,17 @@ struct EventJournals {
 
         var kept: ArraySlice<EventLine?> { lines[forgotten...] }
 
+        /// `seq` of the first event that is kept, or of the next one.
+        var firstKept: UInt64 { told + 1 - UInt64(kept.count) }
+
+        /// Takes the events of an earlier process; all that were numbered have been told.
+        mutating func restore(_ saved: [EventLine], numbered: UInt64) {
+            self.numbered = numbered
+            told = numbered
+            lines = saved
+            bytes = saved.reduce(0) { $0 + $1.line.count }
+        }
+
         mutating func append(_ event: Operation.Event) {
             precondition(event.seq == told + 1, "events are told in the order of seq")
             told = event.seq
@@ -59,11 +70,64 @@ struct EventJournals {
     private var journals: [String: Journal] = [:]
     private var closed: [String] = []
     private var rooms: [UInt64: String] = [:]
+    /// Changes since the journals were saved.
+    private(set) var unsaved = UnsavedEvents()
+
+    /// Events to be saved or removed.
+    struct UnsavedEvents {
+        /// Events by room and `seq`; `nil` for those that are no longer kept.
+        var events: [String: [UInt64: EventLine?]] = [:]
+        /// Rooms whose journals have changed otherwise.
+        var journals: Set<String> = []
+    }
+
+    mutating func takeUnsaved() -> UnsavedEvents {
+        defer { unsaved = UnsavedEvents() }
+        return unsaved
+    }
+
+    /// Notes an event that has been numbered, before it is sent.
+    mutating func save(_ event: Operation.Event, _ room: String) {
+        unsaved.events[room, default: [:]][event.seq] = .some(event.line)
+        unsaved.journals.insert(room)
+    }
+
+    /// State of a journal as it is saved; `nil` if the room is forgotten.
+    func saved(_ room: String) -> SavedJournal? {
+        journals[room].map { SavedJournal(numbered: $0.numbered, isOpen: $0.isOpen) }
+    }
+
+    /// Takes a saved journal with the events that are left of it.
+    mutating func restore(_ room: String, _ saved: SavedJournal, _ events: [UInt64: EventLine]) {
+        var lines: [EventLine] = []
+        var seq = saved.numbered
+        while seq > 0, let line = events[seq] {
+            lines.append(line)
+            seq -= 1
+        }
+        var journal = Journal()
+        journal.restore(lines.reversed(), numbered: saved.numbered)
+        journal.isOpen = saved.isOpen
+        journals[room] = journal
+        if !saved.isOpen { closed.append(room) }
+        unsaved.journals.insert(room)
+        let first = saved.numbered - UInt64(lines.count) + 1
+        for (index, line) in lines.reversed().enumerated() {
+            unsaved.events[room, default: [:]][first + UInt64(index)] = .some(line)
+        }
+    }
+
+    /// Journal without its events, as it is saved.
+    struct SavedJournal: Codable {
+        var numbered: UInt64
+        var isOpen: Bool
+    }
 
     init(eventLimit: Int) { self.eventLimit = eventLimit }
 
     mutating func open(_ room: String) {
         journals[room, default: Journal()].isOpen = true
+        unsaved.journals.insert(room)
         closed.removeAll { $0 == room }
     }
 
@@ -72,12 +136,15 @@ struct EventJournals {
     /// Beyond `closedLimit`, the room closed longest ago is forgotten.
     mutating func close(_ room: String) {
         journals[room]?.isOpen = false
+        unsaved.journals.insert(room)
         trim(room)
         closed.append(room)
         guard closed.count > Self.closedLimit,
             let index = closed.firstIndex(where: { journals[$0]?.queue.isEmpty != false })
         else { return }
-        journals[closed.remove(at: index)] = nil
+        let name = closed.remove(at: index)
+        noteRemoval(of: name)
+        journals[name] = nil
     }
 
     /// Returns the `seq` of a room's newest event, sent or not.
@@ -120,7 +187,19 @@ struct EventJournals {
 
     private mutating func trim(_ room: String) {
         let limit = journals[room]?.isOpen == true ? eventLimit : 1
+        let first = journals[room]?.firstKept ?? 0
         journals[room]?.trim(to: limit, bytes: byteLimit)
+        for seq in first..<max(first, journals[room]?.firstKept ?? 0) {
+            unsaved.events[room, default: [:]][seq] = .some(nil)
+        }
+    }
+
+    private mutating func noteRemoval(of room: String) {
+        guard let journal = journals[room] else { return }
+        unsaved.journals.insert(room)
+        for seq in journal.firstKept..<(journal.numbered + 1) {
+            unsaved.events[room, default: [:]][seq] = .some(nil)
+        }
     }
 
     func missed(_ room: String, since seen: UInt64) -> Missed {

@@ -6,34 +6,27 @@ import Rooms
 ///
 /// Messages have no effect on media, so the room itself does not know of them.
 struct MessageBoard {
-    private struct Kept {
+    private struct Kept: Codable {
         var message: Message
         var to: Set<ParticipantID>?
         var bytes: Int
     }
 
-    private struct Topic {
-        private(set) var subscribers: Set<ParticipantID> = []
+    private struct Topic: Codable {
+        var subscribers: Set<ParticipantID> = []
         var kept: [Kept] = []
+    }
+
+    /// Audience of a topic as last made, which is not saved.
+    private struct MadeAudience {
         /// The audience of all subscribers, for the members of a version of the room's list.
         var written: (members: UInt64, audience: Audience)?
         /// Members who are not subscribed, while they are few, at a version of the room's list.
         var others: (members: UInt64, ids: Set<ParticipantID>)?
-
-        mutating func set(_ participant: ParticipantID, isSubscribed: Bool) {
-            if isSubscribed {
-                subscribers.insert(participant)
-                others?.ids.remove(participant)
-            } else {
-                subscribers.remove(participant)
-                // Somebody who has left is removed again with that change of the list.
-                others?.ids.insert(participant)
-            }
-            written = nil
-        }
     }
 
-    private var topics: [ShortText: Topic] = [:]
+    private var topics = TrackedDictionary<ShortText, Topic>()
+    private var made: [ShortText: MadeAudience] = [:]
     private var bytes = 0
     private var last: UInt64 = 0
     /// Number of times that all members were looked at for an audience; for tests.
@@ -78,11 +71,11 @@ struct MessageBoard {
         among members: Roster<Room.Participant>
     ) -> Audience {
         guard let subscribers = topics[topic]?.subscribers else { return .participants([]) }
-        if let written = topics[topic]?.written, written.members == members.listVersion {
+        if let written = made[topic]?.written, written.members == members.listVersion {
             return written.audience
         }
         let audience = makeAudience(of: topic, subscribers, among: members)
-        topics[topic]?.written = (members.listVersion, audience)
+        made[topic, default: MadeAudience()].written = (members.listVersion, audience)
         return audience
     }
 
@@ -94,13 +87,13 @@ struct MessageBoard {
         let left = members.listedCount - chosen.count
         guard left > 0 else { return .all }
         guard left < chosen.count, left <= Audience.idLimit else {
-            topics[topic]?.others = nil
+            made[topic]?.others = nil
             return .participants(chosen.sorted())
         }
-        var others = topics[topic]?.others?.ids ?? []
+        var others = made[topic]?.others?.ids ?? []
         // In place, so that the set is not copied.
-        let version = topics[topic]?.others?.members
-        topics[topic]?.others = nil
+        let version = made[topic]?.others?.members
+        made[topic]?.others = nil
         if let version, let changes = members.listChanges(since: version) {
             for name in changes {
                 let id = ParticipantID(name)
@@ -112,7 +105,7 @@ struct MessageBoard {
             let listed = members.listedNames.map { ParticipantID($0) }
             others = Set(listed.filter { !chosen.contains($0) })
         }
-        topics[topic]?.others = (members.listVersion, others)
+        made[topic, default: MadeAudience()].others = (members.listVersion, others)
         return .except(others.sorted())
     }
 
@@ -132,7 +125,7 @@ struct MessageBoard {
 
     /// Subscribes to a topic; returns the kept messages for this participant, oldest first.
     mutating func subscribe(_ participant: ParticipantID, to topic: ShortText) -> [Message] {
-        topics[topic, default: Topic()].set(participant, isSubscribed: true)
+        set(participant, of: topic, isSubscribed: true)
         let kept = topics[topic]?.kept ?? []
         return kept.filter { $0.to?.contains(participant) != false }.map(\.message)
     }
@@ -141,7 +134,7 @@ struct MessageBoard {
     ///
     /// `participant` leaves those that it is subscribed to.
     func topics(of participant: ParticipantID?, after name: String?) -> [TopicInfo] {
-        topics.filter { topic, about in
+        topics.pairs.filter { topic, about in
             name.map { $0 < topic.rawValue } != false
                 && participant.map(about.subscribers.contains) != false
         }
@@ -153,7 +146,7 @@ struct MessageBoard {
 
     mutating func unsubscribe(_ participant: ParticipantID, from topic: ShortText) {
         guard topics[topic]?.subscribers.contains(participant) == true else { return }
-        topics[topic]?.set(participant, isSubscribed: false)
+        set(participant, of: topic, isSubscribed: false)
         forget(topic)
     }
 
@@ -167,5 +160,52 @@ struct MessageBoard {
             return
         }
         topics[topic] = nil
+        made[topic] = nil
     }
+
+    private mutating func set(
+        _ participant: ParticipantID,
+        of topic: ShortText,
+        isSubscribed: Bool
+    ) {
+        var changed = topics[topic] ?? Topic()
+        topics[topic] = nil
+        if isSubscribed {
+            changed.subscribers.insert(participant)
+            made[topic]?.others?.ids.remove(participant)
+        } else {
+            changed.subscribers.remove(participant)
+            // Somebody who has left is removed again with that change of the list.
+            made[topic]?.others?.ids.insert(participant)
+        }
+        topics[topic] = changed
+        made[topic]?.written = nil
+    }
+}
+
+// Topics as they are saved.
+extension MessageBoard {
+    /// Number of the last message.
+    var lastNumber: UInt64 { last }
+
+    /// Returns the topics that have changed since the last call; `nil` for one that is gone.
+    mutating func takeUnsaved() -> [String: [UInt8]?] {
+        var unsaved: [String: [UInt8]?] = [:]
+        for topic in topics.takeChanged() {
+            unsaved[topic.rawValue] = .some(topics[topic].map(JSON.encoded))
+        }
+        return unsaved
+    }
+
+    /// Takes a saved topic.
+    mutating func restore(_ name: String, _ saved: JSON) throws {
+        guard let topic = ShortText(rawValue: name) else {
+            throw UnreadableRecord(cause: "a topic has no name")
+        }
+        let restored = try saved.decode(Topic.self, isClosed: false)
+        topics[topic] = restored
+        bytes += restored.kept.reduce(0) { $0 + $1.bytes }
+    }
+
+    mutating func restore(lastNumber: UInt64) { last = lastNumber }
 }

@@ -20,6 +20,9 @@ extension Method {
             try plane.drain(params, for: caller, at: now)
         },
         Method(ServerUndrain.self) { plane, _, caller, _ in plane.undrain(for: caller) },
+        Method(ServerUpgrade.self) { plane, params, caller, _ throws(IPCError) in
+            try plane.upgrade(params, for: caller)
+        },
         Method(EventsSubscribe.self) { plane, params, caller, _ throws(IPCError) in
             try plane.subscribe(params, for: caller)
         },

@@ -14,6 +14,7 @@ extension ControlPlane {
         _ commands: [Int: [WorkerCommand]],
         in room: String
     ) {
+        for event in operation.events { journals.save(finished(event), room) }
         journals.enqueue(add(operation, commands), room)
         if commands.isEmpty { completeWhatIsDue(in: room) }
     }
@@ -69,6 +70,8 @@ extension ControlPlane {
             output.append(.reply(caller.connection, recordingReply(of: tap, to: caller)))
         }
         for event in operation.events.map(finished) {
+            // Its line may say more than when it was numbered.
+            journals.save(event, room)
             journals.append(event, room)
             output.append(.event(event.line, room: room, seq: event.seq))
         }

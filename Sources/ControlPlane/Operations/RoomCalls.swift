@@ -17,10 +17,10 @@ extension ControlPlane {
         _ room: RoomID,
         _ body: (inout RoomEntry) throws(IPCError) -> Result
     ) throws(IPCError) -> Result {
-        guard let index = rooms.entries.index(forKey: room.rawValue) else {
+        guard let result = try rooms.entries.withValue(of: room.rawValue, body) else {
             throw .noSuchRoom(room)
         }
-        return try body(&rooms.entries.values[index])
+        return result
     }
 
     /// Applies a call to its room and replies when it has taken effect.

@@ -10,7 +10,7 @@ struct RoomEntry {
     /// Settings as shown, with defaults filled in.
     var settings: RoomSettings
     /// Callers' custom data of participants.
-    private(set) var customs: [String: JSON] = [:]
+    private(set) var customs = TrackedDictionary<String, JSON>()
     /// Callers' custom data of the room.
     var custom: JSON = [:]
     var messages: MessageBoard
@@ -20,6 +20,9 @@ struct RoomEntry {
     private var streams = EncodedList()
     /// Room as last shown, and its complete JSON.
     private var written: (room: RoomInfo, text: EncodedJSON)?
+
+    /// Record of the room itself as last saved.
+    var savedRecord: [UInt8] = []
 
     init(room: Room, settings: RoomSettings, limits: ControlLimits) {
         self.room = room
@@ -174,6 +177,9 @@ struct RoomEntry {
         customs[participant] = custom
         stale.insert(participant)
     }
+
+    /// Returns the participants whose custom data has changed since it was saved.
+    mutating func takeUnsavedCustoms() -> Set<String> { customs.takeChanged() }
 
     /// Removes the data of a participant that has left.
     mutating func forget(_ participant: String) {

@@ -2,6 +2,7 @@ import CKernel
 import CMicroHTTPD
 import Kernel
 import RTP
+import Sockets
 import WorkerInterface
 
 /// HTTP server for `/metrics`, `/healthz` and `/readyz`, by libmicrohttpd on the control thread.
@@ -31,24 +32,29 @@ final class HTTPServer {
     var isReady = false
 
     /// Listens at `address`.
-    init(_ address: Address) throws(StartError) {
-        let listener = kernel_tcp_listen(address.kernel, address.isIPv6, Self.backlog)
-        guard listener >= 0 else {
-            throw .system("http", "\(address.endpointText): \(SystemError.text(-listener))")
+    convenience init(_ address: Address) throws(StartError) {
+        let listener: TCPListener
+        do throws(SystemError) {
+            listener = try TCPListener.open(address)
+        } catch {
+            throw .system("http", "\(error)")
         }
-        var bound = kernel_address()
-        _ = unsafe kernel_local_address(listener, &bound)
-        self.address = Address(bound)
+        try self.init(listener)
+    }
+
+    /// Serves the connections of `listener`, which it closes.
+    init(_ listener: TCPListener) throws(StartError) {
+        address = listener.address
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe daemon = http_start(
-            listener,
+            listener.descriptor,
             Self.connectionLimit,
             Self.handler,
             Self.notice,
             context
         )
         guard unsafe daemon != nil else {
-            kernel_close(listener)
+            listener.close()
             throw .system("http", "\(address.endpointText): the HTTP library does not start")
         }
     }
@@ -212,7 +218,6 @@ final class HTTPServer {
         }
     }
 
-    private static let backlog: Int32 = 16
     /// Connections that the library accepts.
     ///
     /// More than `HTTPConnections.limit`, as connections that were shut down close a little later.

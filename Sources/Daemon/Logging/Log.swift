@@ -16,6 +16,8 @@ final class Log: Sendable {
         var dropped: UInt64 = 0
         var limiter = LogLimiter()
         var stopped = false
+        /// Whether the thread writes lines that it has taken from the queue.
+        var isWriting = false
     }
 
     private let level: LogLevel
@@ -85,6 +87,15 @@ final class Log: Sendable {
         _ = finished.wait(timeout: .now() + .milliseconds(milliseconds))
     }
 
+    /// Waits up to `milliseconds` until all queued lines are written.
+    func flush(milliseconds: Int) {
+        wake.signal()
+        for _ in 0..<milliseconds {
+            if state.withLock({ $0.queue.isEmpty && !$0.isWriting }) { return }
+            usleep(1_000)
+        }
+    }
+
     /// Thread body: writes queued lines until `finish`.
     private func write() {
         var batch = Batch()
@@ -96,6 +107,7 @@ final class Log: Sendable {
             }
             batch = take()
             for line in batch.lines { write(line) }
+            state.withLock { $0.isWriting = false }
         }
         finished.signal()
     }
@@ -113,6 +125,7 @@ final class Log: Sendable {
         return state.withLock { state in
             var lines: [String] = []
             swap(&lines, &state.queue)
+            state.isWriting = true
             for (key, held) in state.limiter.takeHeld(at: .monotonic()) {
                 let line = LogLine(unixNanoseconds: unix, level: key.level, message: key.message)
                 lines.append(line.text([("suppressed", "\(held)")]))

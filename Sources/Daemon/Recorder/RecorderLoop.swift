@@ -110,6 +110,8 @@ struct RecorderLoop: ~Copyable {
         for tap in recordings.keys.sorted() { end(tap, reason: "shutdown", at: now) }
         for tap in streamers.keys.sorted() { drop(streamer: tap) }
         for tap in outputs.keys.sorted() { drop(output: tap) }
+        // After an upgrade the process is the same, but nobody would know of these children.
+        for child in children { kernel_child_await(child) }
     }
 
     private func deadline(at now: Instant) -> Instant? {
@@ -141,8 +143,8 @@ extension RecorderLoop {
             gate(id, open: open, at: now)
         case .tap(let order): apply(order, at: now)
         case .fence(let epoch): fence(epoch, at: now)
-        case .configure, .close, .bind, .limit, .feature, .relay, .hold, .explain, .report,
-            .reportTransports:
+        case .configure, .close, .resume, .endResumption, .bind, .limit, .feature, .relay, .hold,
+            .explain, .report, .reportTransports:
             break  // For transports and subscriptions; the recorder has none.
         }
     }

@@ -13,25 +13,35 @@ import WorkerInterface
 /// Builder of the daemon's parts from its configuration.
 struct Assembly {
     private let configuration: Configuration
+    private let handover: Handover
     private let log: Log
 
-    init(_ configuration: Configuration, _ log: Log) {
+    init(_ configuration: Configuration, _ handover: Handover, _ log: Log) {
         self.configuration = configuration
+        self.handover = handover
         self.log = log
     }
 
     /// Opens the sockets, starts the workers, prints the ready line, and returns the control loop.
     func loop(_ socket: IPCSocket, signals: Int32) throws(StartError) -> EventLoop {
-        let sockets = try udpSockets()
-        let listeners = try tcpListeners()
+        let open = try ListeningSockets(configuration, handover, log)
+        let (sockets, listeners) = (open.udp, open.tcp)
+        let calls = try callMemory(sockets, listeners)
+        handover.closeRest()
         let engine = try engine()
-        let identity = try identity()
+        let identity: DTLSIdentity
+        if let previous = calls.previous {
+            identity = previous.identity
+        } else {
+            identity = try newIdentity()
+        }
         let http: HTTPServer?
-        if let address = configuration.http { http = try HTTPServer(address) } else { http = nil }
+        if let listener = open.http { http = try HTTPServer(listener) } else { http = nil }
         let setup = try controlSetup(sockets, listeners, identity)
+        calls.current.save(identity)
         let ipc = IPCServer(socket, limits: configuration.limits.ipc, log: log)
         do throws(SystemError) {
-            let workers = try start(sockets, listeners, identity, engine)
+            let workers = try start(sockets, listeners, identity, engine, calls)
             let poller = try EventLoop.poller(ipc, http, workers, signals: signals)
             var ready = "ready ipc=\(socket.path) udp=\(setup.udp.joined(separator: ","))"
             if !setup.tcp.isEmpty { ready += " tcp=\(setup.tcp.joined(separator: ","))" }
@@ -40,12 +50,8 @@ struct Assembly {
                 ("engine", engine.rawValue), ("http", http?.address.endpointText ?? "none"),
             ]
             log.info("started", fields)
-            let manager = ServiceManager(
-                environment: ProcessInfo.processInfo.environment,
-                processID: ProcessInfo.processInfo.processIdentifier
-            )
             Daemon.say(ready + "\n")
-            manager.notify(.ready)
+            handover.manager.notify(.ready)
             return EventLoop(
                 setup,
                 poller,
@@ -53,61 +59,17 @@ struct Assembly {
                 http,
                 workers,
                 signals: signals,
-                manager: manager,
+                handover: handover,
+                calls: calls,
+                replacement: ProcessReplacement(
+                    arguments: Array(CommandLine.arguments.dropFirst()),
+                    command: CommandLine.arguments.first ?? "sfud",
+                    reserved: configuration.handedDescriptors
+                ),
                 log: log
             )
         } catch {
             throw .system("workers", "\(error)")
-        }
-    }
-
-    /// Opens every configured UDP address once per worker; returns one list of sockets per worker.
-    private func udpSockets() throws(StartError) -> [[UDPSocket]] {
-        var sockets: [[UDPSocket]] = []
-        for worker in 0..<configuration.workers {
-            var own: [UDPSocket] = []
-            for address in configuration.udp {
-                own.append(try open(address, worker: worker))
-            }
-            sockets.append(own)
-        }
-        return sockets
-    }
-
-    /// Opens every configured TCP address once per worker; returns one list of listeners per
-    /// worker.
-    private func tcpListeners() throws(StartError) -> [[TCPListener]] {
-        var listeners: [[TCPListener]] = []
-        for worker in 0..<configuration.workers {
-            var own: [TCPListener] = []
-            for address in configuration.tcp {
-                let port = address.port == 0 ? 0 : address.port + UInt16(worker)
-                do throws(SystemError) {
-                    own.append(try TCPListener.open(address.with(port: port)))
-                } catch {
-                    throw .system("tcp", "\(error)")
-                }
-            }
-            listeners.append(own)
-        }
-        return listeners
-    }
-
-    private func open(_ address: Address, worker: Int) throws(StartError) -> UDPSocket {
-        let port = address.port == 0 ? 0 : address.port + UInt16(worker)
-        do throws(SystemError) {
-            let socket = try UDPSocket.open(address.with(port: port))
-            if !socket.stampArrivals() { log.warning("no stamps: forwarding times stay empty", []) }
-            for shortage in socket.setBuffers(configuration.limits.buffers) {
-                let fields = [
-                    ("wanted", "\(shortage.wanted)"), ("got", "\(shortage.got)"),
-                    ("cure", "sysctl -w \(shortage.sysctl)=\(shortage.wanted)"),
-                ]
-                log.warning("socket buffer too small", cause: shortage.sysctl, fields)
-            }
-            return socket
-        } catch {
-            throw .system("udp", "\(error)")
         }
     }
 
@@ -157,7 +119,8 @@ struct Assembly {
         _ sockets: [[UDPSocket]],
         _ listeners: [[TCPListener]],
         _ identity: DTLSIdentity,
-        _ engine: SRTPEngine
+        _ engine: SRTPEngine,
+        _ calls: CallMemory
     ) throws(SystemError) -> [Worker] {
         var workers: [Worker] = []
         // One more port for the recorder, which reads the packets that workers mirror to it.
@@ -173,7 +136,9 @@ struct Assembly {
                 relays: relays,
                 log: log,
                 sendQueue: configuration.limits.sendQueue,
-                streams: configuration.limits.streams
+                streams: configuration.limits.streams,
+                memory: calls.current.worker(index),
+                previous: calls.previous?.worker(index)
             )
             workers.append(try Worker(setup))
         }
@@ -191,8 +156,34 @@ struct Assembly {
         return workers
     }
 
+    /// Opens the calls of the life before, and the memory for those of this one.
+    private func callMemory(
+        _ sockets: [[UDPSocket]],
+        _ listeners: [[TCPListener]]
+    ) throws(StartError) -> CallMemory {
+        let limits = configuration.limits.control
+        // FNV-1a; paths name local addresses by their places.
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for socket in sockets.joined() {
+            for byte in socket.address.endpointText.utf8 {
+                hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3
+            }
+        }
+        let shape = LifeMemory.Shape(
+            workers: sockets.count,
+            transports: limits.transportsPerWorker,
+            slots: limits.slotsPerWorker,
+            addresses: hash
+        )
+        do throws(SystemError) {
+            return try CallMemory(shape, handover, log, at: .monotonic())
+        } catch {
+            throw .system("memory", "\(error)")
+        }
+    }
+
     /// Creates the DTLS certificate that all workers present.
-    private func identity() throws(StartError) -> DTLSIdentity {
+    private func newIdentity() throws(StartError) -> DTLSIdentity {
         do throws(DTLSError) {
             return try DTLSIdentity()
         } catch {

@@ -42,6 +42,8 @@ package struct CommandLineOptions {
             case "--help", "-h": early = early ?? .help
             case "--version": early = early ?? .version
             case "--check-config": checkOnly = true
+            case "--keeper":
+                throw ConfigurationError(key: argument, reason: "must be the first argument")
             default: try take(argument, &rest)
             }
         }
@@ -95,7 +97,8 @@ package struct CommandLineOptions {
     /// Returns the text of `--help`.
     static func help(_ defaults: Configuration) -> String {
         var lines = [
-            "Usage: sfud [FLAG]...", "", "Forwards WebRTC media; driven over a Unix socket.", "",
+            "Usage: sfud [--keeper] [FLAG]...", "",
+            "Forwards WebRTC media; driven over a Unix socket.", "",
         ]
         func add(_ flag: String, _ summary: String, _ value: String?) {
             let padded = flag.padding(toLength: 28, withPad: " ", startingAt: 0)
@@ -106,6 +109,7 @@ package struct CommandLineOptions {
         for key in ConfigurationKey.allCases {
             add("--\(key.rawValue) \(key.placeholder)", key.summary, key.text(of: defaults))
         }
+        add("--keeper", "as the first flag: stay as a parent that starts sfud again", nil)
         add("--check-config", "check the settings and exit", nil)
         add("--version", "print the version and exit", nil)
         add("--help", "print this and exit", nil)

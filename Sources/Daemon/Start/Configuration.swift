@@ -1,6 +1,7 @@
 import Contract
 import ControlPlane
 import Foundation
+import Kernel
 import LiveStream
 import Recording
 import SFU
@@ -97,6 +98,11 @@ package struct Configuration: Equatable {
                 )
             }
         }
+    }
+
+    /// Number of descriptors that go to the next life: sockets, the lock, and some more.
+    var handedDescriptors: Int {
+        min(workers * (udp.count + tcp.count) + 16, HandoverProgram.descriptorLimit)
     }
 
     /// Returns an absolute path; a relative one is resolved against `directory`.

@@ -26,6 +26,7 @@ package enum Daemon {
     }
 
     private static func run(_ configuration: Configuration) -> Int32 {
+        let inherited = InheritedDescriptors.takeOver(reserving: configuration.handedDescriptors)
         // Signals are blocked before the first thread starts, so that only the control thread gets
         // them.
         let signals = kernel_signals_open()
@@ -35,8 +36,13 @@ package enum Daemon {
             guard signals >= 0 else {
                 throw .system("signals", SystemError.text(-signals))
             }
-            let socket = try IPCSocket.open(configuration.ipc)
-            try serve(configuration, socket, signals: signals, log)
+            let manager = ServiceManager(
+                environment: ProcessInfo.processInfo.environment,
+                processID: ProcessInfo.processInfo.processIdentifier
+            )
+            let handover = Handover(inherited, manager, log)
+            let socket = try IPCSocket.open(configuration.ipc, handover)
+            try serve(configuration, socket, handover, signals: signals, log)
         } catch {
             return fail(error)
         }
@@ -45,12 +51,13 @@ package enum Daemon {
     private static func serve(
         _ configuration: Configuration,
         _ socket: IPCSocket,
+        _ handover: Handover,
         signals: Int32,
         _ log: Log
     ) throws(StartError) -> Never {
         var loop: EventLoop
         do throws(StartError) {
-            loop = try Assembly(configuration, log).loop(socket, signals: signals)
+            loop = try Assembly(configuration, handover, log).loop(socket, signals: signals)
         } catch {
             socket.close()
             throw error
@@ -66,6 +73,10 @@ package enum Daemon {
         _ socket: IPCSocket,
         _ log: Log
     ) -> Int32 {
+        switch outcome {
+        case .stopped, .forced: loop.calls.end()
+        case .workerLost, .workerStalled: loop.calls.noteFault()
+        }
         guard outcome != .forced else {
             socket.close()
             return forcedStatus

@@ -23,6 +23,9 @@ final class Worker: Sendable {
         var log: Log
         var sendQueue = SendQueueLimits()
         var streams = TCPConnectionLimits()
+        /// Memory for what the next life needs, and what the life before has left.
+        var memory: SavedMemory?
+        var previous: SavedState?
     }
 
     let commands: Mailbox<WorkerCommand>
@@ -105,7 +108,9 @@ extension WorkerRound {
             seed: generator.next(),
             secret: Digest.randomBytes(32),
             identity: setup.identity,
-            engine: setup.engine
+            engine: setup.engine,
+            memory: setup.memory,
+            previous: setup.previous
         )
         self.init(core: core, at: now, cpu: kernel_thread_nanoseconds())
     }

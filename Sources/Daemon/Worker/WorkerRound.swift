@@ -181,6 +181,7 @@ extension WorkerRound {
         for index in 0..<ready {
             switch port.takeReady(index, at: now) {
             case .commands: hasCommands = true
+            case .socket where core.isResuming: break
             case .socket(let socket): receive(socket: socket, reads, at: now, through: &port)
             case .connection(let number):
                 for _ in 0..<reads {

@@ -21,7 +21,7 @@ public enum ExtensionKind: UInt8, CaseIterable, Hashable, Sendable {
 }
 
 /// Ids of the header extensions on one m-line, and the reverse lookup; 0 means not negotiated.
-public struct ExtensionMap: Hashable, Sendable, BitwiseCopyable {
+public struct ExtensionMap: Hashable, Sendable, BitwiseCopyable, Codable {
     /// Ids indexed by `ExtensionKind.rawValue`.
     @usableFromInline var ids: InlineArray<11, UInt8>
 
@@ -51,6 +51,20 @@ public struct ExtensionMap: Hashable, Sendable, BitwiseCopyable {
 
     public func hash(into hasher: inout Hasher) {
         for kind in ExtensionKind.allCases { hasher.combine(self[kind]) }
+    }
+}
+
+// Saved as the ids in the order of the kinds; kinds that are added later have none.
+extension ExtensionMap {
+    public init(from decoder: any Decoder) throws {
+        self.init()
+        let saved = try decoder.singleValueContainer().decode([UInt8].self)
+        for (kind, id) in zip(ExtensionKind.allCases, saved) { self[kind] = id }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(ExtensionKind.allCases.map { self[$0] })
     }
 }
 

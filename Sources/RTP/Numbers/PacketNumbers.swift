@@ -21,7 +21,7 @@ public struct SequenceNumber: RawRepresentable, Hashable, Sendable, BitwiseCopya
 }
 
 /// Synchronization source identifier (RFC 3550 §3).
-public struct SSRC: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
+public struct SSRC: RawRepresentable, Hashable, Sendable, BitwiseCopyable, Codable {
     public var rawValue: UInt32
 
     @inlinable

@@ -1,7 +1,7 @@
 /// Point in time on the caller's monotonic clock, in nanoseconds from an arbitrary origin.
 ///
 /// It has eight bytes; `ContinuousClock.Instant` and `Duration` have sixteen and are slower.
-public struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable {
+public struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable, Codable {
     public var nanoseconds: Int64
 
     @inlinable

@@ -149,7 +149,7 @@ public struct SimulcastAttribute: Hashable, Sendable {
 /// `a=candidate` for a host candidate (RFC 8839 §5.1).
 public struct CandidateAttribute: Hashable, Sendable {
     /// Transport protocol of a candidate.
-    public enum Transport: Hashable, Sendable {
+    public enum Transport: String, Hashable, Sendable, Codable {
         case udp
         /// Passive TCP: accepts connections and opens none (RFC 6544 §4.5).
         case tcpPassive

@@ -124,6 +124,7 @@ extension Room {
         empty(slotsOf: answer.endedPublications, of: id, transport.name, &transaction)
         transport.slots = slots(answer, of: id, transport, &transaction)
         transport.tracks = tracks(answer, sources, of: id, transport, &transaction)
+        transport.configuration = answer.configuration
         transaction.tell(worker, .configure(transport.place.id, answer.configuration))
 
         if let index = participants[id]?.transports.firstIndex(where: { $0.name == transport.name })

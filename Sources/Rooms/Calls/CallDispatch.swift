@@ -46,7 +46,7 @@ extension Room {
     }
 
     /// Updates what depends on the whole room: active speakers, outputs and mirrors.
-    private mutating func settle(_ transaction: inout RoomTransaction) {
+    mutating func settle(_ transaction: inout RoomTransaction) {
         reconcileAbsences(at: transaction.shared.now)
         reconcileSpeakers(&transaction)
         reconcileTaps(&transaction)

@@ -5,9 +5,12 @@ package import RTP
 
 extension Room {
     /// Times from which an empty room and disconnected participants are counted down.
-    struct Absences: Sendable {
+    struct Absences: Sendable, Codable {
+        /// Keys of what is saved: the losses are those of the participants.
+        private enum CodingKeys: CodingKey { case emptySince }
+
         /// Loss of a participant's last transport.
-        struct Loss: Hashable, Sendable {
+        struct Loss: Hashable, Sendable, Codable {
             var participant: String
             var at: Instant
         }

@@ -2,7 +2,7 @@ import RTP
 package import WorkerInterface
 
 extension Room {
-    package struct Participant: RosterElement {
+    package struct Participant: RosterElement, Codable {
         package let id: String
         /// Creation order within the room.
         package let birth: UInt64
@@ -34,7 +34,7 @@ extension Room {
         package var isMarked: Bool { admitted && role == Role.moderatorName }
     }
 
-    package enum Connection: String, Hashable, Sendable {
+    package enum Connection: String, Hashable, Sendable, Codable {
         /// No transport yet, or the last one was closed.
         case none
         /// An offer was answered; ICE or DTLS has not completed.
@@ -43,10 +43,12 @@ extension Room {
     }
 
     /// WebRTC transport of a participant (ICE and DTLS).
-    package struct Transport: Sendable {
+    package struct Transport: Sendable, Codable {
         package let name: String
         package let place: TransportLocation
         var negotiation: Negotiation
+        /// Configuration as last sent to the worker; `nil` if none was sent yet.
+        var configuration: TransportConfiguration?
         package internal(set) var connection: Connection
         package internal(set) var tracks: [Track] = []
         /// Receiving m-lines, in m-line order.
@@ -67,7 +69,7 @@ extension Room {
     }
 
     /// Published media of one m-line.
-    package struct Track: Sendable {
+    package struct Track: Sendable, Codable {
         package internal(set) var source: MediaSource
         /// Configuration as last negotiated.
         package internal(set) var configuration: PublicationConfiguration
@@ -87,7 +89,7 @@ extension Room {
     }
 
     /// Receiving m-line of a participant.
-    package struct Slot: Sendable {
+    package struct Slot: Sendable, Codable {
         package let mid: String
         package let kind: MediaKind
         package let id: SlotID
@@ -103,7 +105,7 @@ extension Room {
     }
 
     /// Location of a transport: a worker and the handle there.
-    package struct TransportLocation: Hashable, Sendable {
+    package struct TransportLocation: Hashable, Sendable, Codable {
         package var worker: Int
         package var id: TransportID
 
@@ -126,7 +128,7 @@ extension Room {
     /// Unit of subscription: a camera with its microphone, or a screen with its sound.
     ///
     /// It exists while one of its m-lines sends and the publisher's rights let others see it.
-    package struct Stream: RosterElement {
+    package struct Stream: RosterElement, Codable {
         package let id: String
         package let birth: UInt64
         package let participant: String

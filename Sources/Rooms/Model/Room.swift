@@ -19,7 +19,7 @@ package struct Room: Sendable {
     var lifecycle: Lifecycle
     package internal(set) var participants = Roster<Participant>()
     package internal(set) var streams = Roster<Stream>()
-    package internal(set) var subscriptions: [UInt64: Subscription] = [:]
+    package internal(set) var subscriptions = TrackedDictionary<UInt64, Subscription>()
     var moderation = Moderation()
     /// Active speakers, and the slots that follow them.
     var speakers = ActiveSpeakers()
@@ -48,7 +48,7 @@ package struct Room: Sendable {
 
 extension Room {
     /// Creation, state and end of a room.
-    struct Lifecycle: Sendable {
+    struct Lifecycle: Sendable, Codable {
         /// Unix time, in seconds.
         let created: Double
         var state: State

@@ -131,6 +131,8 @@ extension Room {
         package static let replaced = "replaced"
         /// Nobody has been in the room for `emptySeconds`.
         package static let empty = "empty"
+        /// The daemon was started again.
+        package static let restart = "restart"
         /// All participants of an automatically recorded room have left.
         package static let sessionEnded = "session-ended"
         /// The live event has ended.

@@ -2,7 +2,7 @@ package import WorkerInterface
 
 extension Room {
     /// Kind of meeting; fixed at creation.
-    package enum Kind: String, Hashable, Sendable, CaseIterable {
+    package enum Kind: String, Hashable, Sendable, CaseIterable, Codable {
         case group
         case lecture
         case singleHost = "single_host"
@@ -19,10 +19,10 @@ extension Room {
         }
     }
 
-    package enum State: String, Hashable, Sendable { case created, ready, ongoing, ended }
+    package enum State: String, Hashable, Sendable, Codable { case created, ready, ongoing, ended }
 
     /// Settings of a room that affect its behavior here.
-    package struct Settings: Hashable, Sendable {
+    package struct Settings: Hashable, Sendable, Codable {
         package var kind = Kind.group
         /// Whether joiners other than moderators wait for approval.
         package var knock = false
@@ -54,7 +54,7 @@ extension Room {
     }
 
     /// Role: the rights to publish, receive and moderate.
-    package struct Role: Hashable, Sendable {
+    package struct Role: Hashable, Sendable, Codable {
         package var name: String
         package var publish: PublishRights
         /// Roles whose streams a holder may receive; `nil`: all.
@@ -96,7 +96,7 @@ extension Room {
         ]
     }
 
-    package struct PublishRights: Hashable, Sendable {
+    package struct PublishRights: Hashable, Sendable, Codable {
         package var audio = false
         package var video = false
         /// Whether screen video and screen audio may be sent.
@@ -144,7 +144,7 @@ extension Room {
     }
 
     /// Participation mode: sending, receiving or signalling only.
-    package enum Mode: String, Hashable, Sendable, CaseIterable {
+    package enum Mode: String, Hashable, Sendable, CaseIterable, Codable {
         case sendAndReceive = "SEND_AND_RECV"
         case receiveOnly = "RECV_ONLY"
         /// Receives the room's events, but has no transport.
@@ -152,5 +152,5 @@ extension Room {
     }
 
     /// Set of mode names that a caller uses; `old` is CONFERENCE and VIEWER.
-    package enum ModeVocabulary: Hashable, Sendable { case current, old }
+    package enum ModeVocabulary: String, Hashable, Sendable, Codable { case current, old }
 }

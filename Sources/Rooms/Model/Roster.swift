@@ -58,6 +58,8 @@ package struct Roster<Element: RosterElement>: Sendable {
     private var apart = Order()
     private var marked = Order()
     private var changed: Set<String> = []
+    /// Names of the elements that have changed since they were saved.
+    private var unsaved: Set<String> = []
     /// Number of changes of the listed names.
     package private(set) var listVersion: UInt64 = 0
     /// Names of the last of these changes, oldest first.
@@ -102,6 +104,13 @@ package struct Roster<Element: RosterElement>: Sendable {
         return taken
     }
 
+    /// Returns the names added, removed or modified since the last call, to be saved.
+    mutating func takeUnsaved() -> Set<String> {
+        var taken: Set<String> = []
+        swap(&taken, &unsaved)
+        return taken
+    }
+
     /// Returns the names that were added to the list or removed from it since a version, some of
     /// them repeatedly; `nil` if there were about as many changes as there are elements.
     package func listChanges(since version: UInt64) -> ArraySlice<String>? {
@@ -126,6 +135,7 @@ package struct Roster<Element: RosterElement>: Sendable {
     /// Updates the orders and the change set after an access to `name`.
     private mutating func reconcile(_ name: String, _ before: Place?) {
         changed.insert(name)
+        unsaved.insert(name)
         let after = elements[name].map(Place.init)
         guard before != after else { return }
         if before?.birth != after?.birth || before?.isListed != after?.isListed {

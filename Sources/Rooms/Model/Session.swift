@@ -7,7 +7,7 @@ extension Room {
     /// Minutes follow from the lifetimes of streams and subscriptions, and are added up when one
     /// begins or ends; between those nothing is counted. The paths' quality and the freezes come
     /// from the workers, once for each transport, when it has been closed.
-    package struct Session: Sendable {
+    package struct Session: Sendable, Codable {
         package let began: Instant
         package internal(set) var sent = MediaTimes()
         package internal(set) var received = MediaTimes()
@@ -29,7 +29,7 @@ extension Room {
     }
 
     /// Kind of media in the account of a session.
-    package enum SessionMedia: Hashable, Sendable, CaseIterable {
+    package enum SessionMedia: String, Hashable, Sendable, CaseIterable, Codable {
         case audio
         case video
         /// Video of a screen.
@@ -44,7 +44,7 @@ extension Room {
     }
 
     /// Times by kind of media; streams at the same time add up.
-    package struct MediaTimes: Hashable, Sendable {
+    package struct MediaTimes: Hashable, Sendable, Codable {
         private var times: [SessionMedia: RunningTime] = [:]
 
         /// Returns the sum for a kind until now, in seconds.
@@ -65,7 +65,7 @@ extension Room {
     }
 
     /// Sum of the times of any number of things that run.
-    package struct RunningTime: Hashable, Sendable {
+    package struct RunningTime: Hashable, Sendable, Codable {
         private var nanoseconds: Int64 = 0
         private var running: Int64 = 0
         private var changed = Instant(nanoseconds: 0)

@@ -4,7 +4,7 @@ extension Room {
     /// Attributes that a publisher gives to a stream.
     ///
     /// The transport keeps them, so that a stream that ends and is made again has them too.
-    struct StreamAttributes: Hashable, Sendable {
+    struct StreamAttributes: Hashable, Sendable, Codable {
         var name: String?
         /// Callers' data, the JSON text of an object; `nil` for an empty one.
         var custom: String?

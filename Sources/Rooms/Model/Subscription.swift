@@ -3,7 +3,7 @@ package import WorkerInterface
 
 extension Room {
     /// Subscription of one receiver to one stream, with the slots that carry it.
-    package struct Subscription: Sendable {
+    package struct Subscription: Sendable, Codable {
         /// Number, unique in the process.
         package let number: UInt64
         package let participant: String
@@ -63,13 +63,13 @@ extension Room {
     }
 
     /// Name of a slot within a participant: its transport and mid.
-    package struct SlotName: Hashable, Sendable {
+    package struct SlotName: Hashable, Sendable, Codable {
         package var transport: String
         package var mid: String
     }
 
     /// Subscriber's preferences, applied when layers are chosen.
-    package struct Preferences: Hashable, Sendable {
+    package struct Preferences: Hashable, Sendable, Codable {
         /// Preferred video size, in pixels.
         package var width: Int?
         package var height: Int?
@@ -84,7 +84,7 @@ extension Room {
     }
 
     /// Reason why a subscriber gets no video.
-    package enum DisableReason: String, Hashable, Sendable {
+    package enum DisableReason: String, Hashable, Sendable, Codable {
         case publisher, subscriber, quality, codec, muted, role, interrupted
     }
 }

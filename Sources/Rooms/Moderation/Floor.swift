@@ -21,7 +21,7 @@ extension Room {
     }
 
     /// Holder of a lecture's floor, and the requests for it.
-    struct Floor: Sendable {
+    struct Floor: Sendable, Codable {
         private(set) var holder: String?
         /// Participants that have requested the floor, in the order of their requests.
         private(set) var requests: [String] = []

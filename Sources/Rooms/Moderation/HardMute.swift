@@ -4,7 +4,7 @@ import WorkerInterface
 
 extension Room {
     /// Mute of a room's audio, and the participants that stay audible.
-    struct RoomMute: Hashable, Sendable {
+    struct RoomMute: Hashable, Sendable, Codable {
         /// Participant that muted the room, by id: it is spared when it comes back, too.
         ///
         /// `nil` if the signalling server itself did, or if the participant was dropped.

@@ -2,7 +2,7 @@ import RTP
 
 extension Room {
     /// Moderation state of a room: lock, mute, pins, floor, hosts, requests, pending operations.
-    struct Moderation: Sendable {
+    struct Moderation: Sendable, Codable {
         /// Whether nobody new may join.
         var isLocked = false
         /// Mute of the room's audio, while there is one.
@@ -17,6 +17,11 @@ extension Room {
         /// Mode vocabulary used first in this room.
         var vocabulary: ModeVocabulary?
 
+        /// Keys of what is saved: no operation is pending after a restart.
+        private enum CodingKeys: CodingKey {
+            case isLocked, mute, pins, floor, hosts, roleRequests, formerModerators, vocabulary
+        }
+
         /// Clears the pins, the floor and the requests, when the room ends.
         mutating func clearParticipants() {
             pins = []
@@ -28,10 +33,10 @@ extension Room {
     /// Hosts of a live event that publish or want to, in the order in which they began.
     ///
     /// The first `maxHosts` of them have streams; the others wait.
-    struct Hosts: Sendable {
+    struct Hosts: Sendable, Codable {
         /// Host whose transport was lost or taken over; it keeps its position for a time, until it
         /// offers again.
-        struct Expectation: Sendable {
+        struct Expectation: Sendable, Codable {
             var host: String
             /// Time of the latest loss or takeover.
             var since: Instant
@@ -77,7 +82,7 @@ extension Room {
 
     /// Moderators that have left by themselves, or were disconnected, and may return to a locked
     /// room.
-    struct FormerModerators: Sendable {
+    struct FormerModerators: Sendable, Codable {
         /// Largest number of ids; beyond it the oldest is forgotten.
         static let maximumCount = 1_000
 

@@ -4,7 +4,7 @@ package import RTP
 
 extension Room {
     /// Pending request to a participant to take a role.
-    package struct RoleRequest: Hashable, Sendable {
+    package struct RoleRequest: Hashable, Sendable, Codable {
         /// Number in the room; newer requests have higher ones.
         package let number: UInt64
         /// Participant that asked; `nil` for the signalling server itself.
@@ -78,6 +78,23 @@ extension Room {
         }
     }
 
+}
+
+// Saved as the list of the requests.
+extension Room.RoleRequests: Codable {
+    init(from decoder: any Decoder) throws {
+        self.init()
+        let saved = try decoder.singleValueContainer().decode([Room.RoleRequest].self)
+        for request in saved { self[request.target] = request }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(inOrder)
+    }
+}
+
+extension Room {
     /// Returns the requests that can be accepted now, oldest first.
     package func openRoleRequests(at now: Instant) -> [RoleRequest] {
         moderation.roleRequests.inOrder.filter { $0.due > now }

@@ -2,8 +2,8 @@ import RTP
 import WorkerInterface
 
 /// Negotiated state of an m-line, kept from one offer to the next.
-struct NegotiatedMediaLine: Sendable {
-    struct Slot: Sendable {
+struct NegotiatedMediaLine: Sendable, Codable {
+    struct Slot: Sendable, Codable {
         var id: SlotID
         var ssrc: SSRC
         /// SSRC for RTX, assigned with the first codec that has RTX and then kept.

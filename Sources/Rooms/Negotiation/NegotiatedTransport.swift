@@ -2,7 +2,7 @@ import RTP
 import WorkerInterface
 
 /// Negotiated ICE and DTLS parameters.
-struct NegotiatedTransport: Sendable {
+struct NegotiatedTransport: Sendable, Codable {
     private(set) var ice: ICECredentials
     private(set) var role: DTLSRole
     private(set) var fingerprints: [Fingerprint]

@@ -5,13 +5,13 @@ import WorkerInterface
 ///
 /// The client always offers and sfud always answers (RFC 8829 §5.3). All media is bundled on one
 /// transport; an m-line outside the bundle is rejected.
-package struct Negotiation: Sendable {
-    private let local: LocalParameters
+package struct Negotiation: Sendable, Codable {
+    private var local: LocalParameters
     private var session: Session?
     private var lines: [NegotiatedMediaLine] = []
 
     /// State that all m-lines share.
-    private struct Session: Sendable {
+    private struct Session: Sendable, Codable {
         var identifier: UInt64
         var version: UInt64
         var transport: NegotiatedTransport
@@ -19,6 +19,13 @@ package struct Negotiation: Sendable {
     }
 
     package init(local: LocalParameters) { self.local = local }
+
+    /// Takes the addresses and the certificate of a new process for the answers to come.
+    mutating func take(_ parameters: LocalParameters) {
+        let cname = local.cname
+        local = parameters
+        local.cname = cname
+    }
 
     /// Answers an offer, the first or a later one.
     ///

@@ -2,7 +2,7 @@ package import RTP
 package import WorkerInterface
 
 /// Local parameters that go into an answer.
-package struct LocalParameters: Hashable, Sendable {
+package struct LocalParameters: Hashable, Sendable, Codable {
     /// Host candidates, best first.
     package var candidates: [Candidate]
     /// Fingerprint of our certificate; every client supports SHA-256.
@@ -18,7 +18,7 @@ package struct LocalParameters: Hashable, Sendable {
 }
 
 /// Local address at which clients reach sfud.
-package struct Candidate: Hashable, Sendable {
+package struct Candidate: Hashable, Sendable, Codable {
     /// IPv4 or IPv6 address as text, without brackets.
     package var address: String
     package var port: UInt16

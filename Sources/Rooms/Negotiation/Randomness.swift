@@ -41,7 +41,7 @@ enum RandomText {
 ///
 /// An SSRC reused for another stream would repeat packet indexes under one SRTP key, which AES-GCM
 /// must never do (RFC 7714 §8.1).
-struct SSRCGenerator: Sendable {
+struct SSRCGenerator: Sendable, Codable {
     private var value: UInt32
 
     init(random: inout some RandomNumberGenerator) {

@@ -8,8 +8,8 @@ extension Room {
     ///
     /// A session lasts until nobody is in the room. It is recorded from its first stream on, unless
     /// a caller has recorded it before or stops the recording.
-    struct AutomaticRecording: Sendable {
-        enum State: Hashable, Sendable {
+    struct AutomaticRecording: Sendable, Codable {
+        enum State: Hashable, Sendable, Codable {
             case due
             case begun(OutputID)
             /// A caller's recording has made it needless.

@@ -6,7 +6,7 @@ package import WorkerInterface
 
 extension Room {
     /// Recording, live stream or RTP forward of a room.
-    package struct Tap: Sendable {
+    package struct Tap: Sendable, Codable {
         package let id: OutputID
         /// Public name.
         package let name: String
@@ -48,7 +48,7 @@ extension Room {
     }
 
     /// Recordings, live streams and RTP forwards of a room.
-    package struct Taps: Sendable {
+    package struct Taps: Sendable, Codable {
         private var all: [OutputID: Tap] = [:]
         private var recordingID: OutputID?
         /// Automatic recording in the present session of the room.
@@ -145,7 +145,7 @@ extension Room {
         }
     }
 
-    private func announceEnd(
+    func announceEnd(
         of tap: Tap,
         _ reason: String?,
         by actor: String?,

@@ -7,7 +7,7 @@ import WorkerInterface
 
 extension Room {
     /// Media for a slot: a publication, by its home, and the forwarding parameters.
-    struct Feed: Hashable, Sendable {
+    struct Feed: Hashable, Sendable, Codable {
         var home: RelayTarget
         var subscription: UInt64
         var open: Bool
@@ -29,7 +29,7 @@ extension Room {
     }
 
     /// Relay state of a publication that is watched outside its home worker.
-    struct Relay: Sendable {
+    struct Relay: Sendable, Codable {
         /// Mirrors by worker; one serves all slots there.
         var mirrors: [Int: KnownMirror] = [:]
         /// Relay targets as last sent to the home worker.
@@ -37,7 +37,7 @@ extension Room {
     }
 
     /// Mirror as last sent to its worker, with the number of slots bound to it.
-    struct KnownMirror: Sendable {
+    struct KnownMirror: Sendable, Codable {
         var lastSent: Mirror
         var users = 0
         /// Whether the home has yet to be asked to hold packets until the mirror requests earlier

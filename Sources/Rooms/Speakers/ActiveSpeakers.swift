@@ -5,7 +5,7 @@ import WorkerInterface
 
 extension Room {
     /// Entry of the active-speaker list.
-    package struct Talker: Hashable, Sendable {
+    package struct Talker: Hashable, Sendable, Codable {
         package var participant: String
         /// Stream to show for the participant; a pinned participant may have none.
         package var stream: String?
@@ -107,7 +107,7 @@ extension Room {
     /// rest.
     ///
     /// Their number does not grow with the room.
-    private func makeSpeakerLists() -> SpeakerLists {
+    func makeSpeakerLists() -> SpeakerLists {
         var lists = SpeakerLists()
         lists.common = talkers(excluding: nil)
         for talker in lists.common {

@@ -2,7 +2,7 @@ import WorkerInterface
 
 extension Room {
     /// Slots of one participant that follow its active-speaker list.
-    struct Following: Sendable {
+    struct Following: Sendable, Codable {
         var audio: [SlotName]
         var video: [SlotName]
         var preferences: Preferences
@@ -44,9 +44,18 @@ extension Room {
 
         var isEmpty: Bool { all.isEmpty }
 
+        /// Participants whose following has changed since it was saved.
+        private(set) var unsaved: Set<String> = []
+
+        mutating func takeUnsaved() -> Set<String> {
+            defer { unsaved = [] }
+            return unsaved
+        }
+
         subscript(id: String) -> Following? {
             get { all[id] }
             set {
+                unsaved.insert(id)
                 if let shape = all[id]?.shape {
                     shapes[shape]?.remove(id)
                     if shapes[shape]?.isEmpty == true {

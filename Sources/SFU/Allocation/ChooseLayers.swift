@@ -40,6 +40,7 @@ extension LayerAllocator {
         }
         let other = audioBitrate(of: transport, transports, receiver, forwarder)
         transports[transport].allocatedEstimate = estimate
+        transports.save(estimate: estimate, of: transport)
         transports[transport].allocatedAt = now
         let isDip = isDip(of: transport, to: estimate, beside: other, at: now, &transports)
         allocation.share(estimate, beside: other, isDip: isDip)

@@ -1,4 +1,3 @@
-internal import COpenSSL
 package import RTP
 package import WorkerInterface
 
@@ -14,11 +13,11 @@ package enum DTLSProgress: Sendable {
     case closed
 }
 
-/// DTLS association (RFC 6347) that provides SRTP keys (RFC 5764), by OpenSSL over in-memory
-/// datagrams.
+/// DTLS association (RFC 6347) that provides SRTP keys (RFC 5764), over in-memory datagrams.
 ///
 /// It belongs to one thread. In both roles the peer's certificate is checked against the
-/// fingerprints before the association is `connected`.
+/// fingerprints before the association is `connected`. OpenSSL's `SSL` object lives only until
+/// then: an established association is a `DTLSRecordLayer`.
 @safe
 package struct DTLSAssociation: ~Copyable {
     private enum Phase {
@@ -26,15 +25,19 @@ package struct DTLSAssociation: ~Copyable {
         case failed(DisconnectReason)
     }
 
-    private let ssl: OpaquePointer
-    private let pipe: DTLSDatagramBIO
     private let role: DTLSRole
     private var phase = Phase.handshaking
-    private var schedule: DTLSRetransmissionTimer
-    private var budget = DTLSBudget()
+    /// Present until the handshake is done.
+    private var handshake: DTLSHandshake?
+    /// Present from then on.
+    private var records: DTLSRecordLayer?
+    /// Datagrams that are not yet sent, after the handshake.
+    private var outgoing: [[UInt8]] = []
 
     /// Maximum size of a sent datagram, in bytes.
     package static let maxDatagram = 1_200
+    /// Maximum number of unsent datagrams after the handshake; further ones are dropped.
+    private static let maxOutgoing = 8
 
     /// Starts a handshake; as client, the first flight can be taken at once.
     ///
@@ -45,27 +48,37 @@ package struct DTLSAssociation: ~Copyable {
         fingerprints: [Fingerprint],
         at now: Instant
     ) throws(DTLSError) {
-        let pipe = DTLSDatagramBIO(fingerprints: fingerprints, profiles: identity.profiles)
-        unsafe ssl = try Self.makeSSL(identity, pipe, role)
-        self.pipe = pipe
         self.role = role
-        schedule = DTLSRetransmissionTimer(at: now)
-        if role == .client { _ = proceed(at: now) }
+        handshake = try DTLSHandshake(
+            identity: identity,
+            role: role,
+            fingerprints: fingerprints,
+            at: now
+        )
     }
 
-    deinit { unsafe SSL_free(ssl) }
+    /// Continues an association of an earlier process, and wipes `state`; `nil` if it holds none.
+    init?(resuming state: inout DTLSRecordState, role: DTLSRole) {
+        guard let records = DTLSRecordLayer(taking: &state) else { return nil }
+        self.role = role
+        self.records = consume records
+        phase = .established
+    }
+
+    /// Stores the association for the next process, now and whenever it changes.
+    mutating func save(at place: SavedPlace) { records?.save(at: place) }
 
     /// Processes a datagram from the peer; malformed bytes are ignored.
     package mutating func receive(_ datagram: Span<UInt8>, at now: Instant) -> DTLSProgress {
         switch phase {
         case .handshaking:
-            let count = budget.admit(datagram)
-            guard count > 0 else { return .handshaking }
-            return pipe.deliver(datagram.extracting(0..<count)) { proceed(at: now) }
-        case .established:
-            let count = DTLSBudget.wholeRecords(of: datagram)
-            guard count > 0 else { return .established }
-            return pipe.deliver(datagram.extracting(0..<count)) { drain() }
+            guard let handshake else { return .handshaking }
+            let progress = handshake.receive(datagram, at: now)
+            guard case .done(let profile, let keys) = progress else { return take(progress) }
+            leave(handshake)
+            noteHandshakeRecords(of: datagram)
+            return .connected(profile, keys)
+        case .established: return receiveRecords(datagram, at: now)
         case .closed: return .closed
         case .failed(let reason): return .failed(reason)
         }
@@ -74,150 +87,144 @@ package struct DTLSAssociation: ~Copyable {
     /// Handles the deadline: retransmits the last flight, or gives up.
     package mutating func expire(at now: Instant) -> DTLSProgress {
         switch phase {
-        case .handshaking: break
-        case .established: return .established
-        case .closed: return .closed
-        case .failed(let reason): return .failed(reason)
+        case .handshaking: take(handshake?.expire(at: now) ?? .running)
+        case .established: .established
+        case .closed: .closed
+        case .failed(let reason): .failed(reason)
         }
-        if schedule.hasEnded(at: now) { return fail(.handshakeFailed) }
-        guard schedule.takeDue(at: now) else { return .handshaking }
-        pipe.expireTimer()
-        ERR_clear_error()
-        defer { ERR_clear_error() }
-        return unsafe ssl_handle_timeout(ssl) < 0 ? fail(.handshakeFailed) : .handshaking
     }
 
     /// Deadline for the next call of `expire(at:)`; `nil` after the handshake.
     package var deadline: Instant? {
-        if case .handshaking = phase { schedule.deadline } else { nil }
+        if case .handshaking = phase { handshake?.deadline } else { nil }
     }
 
     /// Takes the next datagram to send, if any; `output` must have room for `maxDatagram` bytes.
     package mutating func nextDatagram(into output: inout OutputSpan<UInt8>) -> Bool {
-        guard let datagram = pipe.takeOutgoing() else { return false }
+        let datagram = outgoing.isEmpty ? handshake?.takeDatagram() : outgoing.removeFirst()
+        guard let datagram else { return false }
         output.append(copying: datagram.span)
         return true
     }
 
-    /// Closes the association; if established, a close_notify is the next datagram to send.
+    /// Closes the association; if established, a close_notify is the last datagram to send.
     package mutating func close() {
-        guard case .established = phase else {
-            phase = .closed
-            return
-        }
-        ERR_clear_error()
-        // OpenSSL writes through a null pointer if its buffers were freed. A read allocates them
-        // again, although there is nothing to read.
-        readIgnored()
-        _ = unsafe SSL_shutdown(ssl)
-        ERR_clear_error()
+        if case .established = phase { send(.closeNotify) }
         phase = .closed
     }
 
-    /// Continues the handshake as far as the received bytes allow.
-    private mutating func proceed(at now: Instant) -> DTLSProgress {
-        ERR_clear_error()
-        defer { ERR_clear_error() }
-        let before = pipe.written
-        let result = unsafe SSL_do_handshake(ssl)
-        guard result != 1 else { return finish() }
-        guard unsafe SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ else {
-            return fail(pipe.refusal ?? .handshakeFailed)
-        }
-        if pipe.written > before { schedule.restart(at: now) }
-        return .handshaking
-    }
-
-    private mutating func finish() -> DTLSProgress {
-        guard pipe.isVerified else { return fail(.fingerprintMismatch) }
-        guard let chosen = unsafe SSL_get_selected_srtp_profile(ssl),
-            let profile = unsafe SRTPProfile(
-                rawValue: UInt16(truncatingIfNeeded: chosen.pointee.id)
-            )
-        else { return fail(.noSRTPProfile) }
-        guard let keys = exportKeys(for: profile) else { return fail(.handshakeFailed) }
-        phase = .established
-        unsafe SSL_free_buffers(ssl)
-        return .connected(profile, keys)
-    }
-
-    /// Exports the keying material of RFC 5764 §4.2.
-    private func exportKeys(for profile: SRTPProfile) -> SRTPKeys? {
-        let length = 2 * (profile.keyLength + profile.saltLength)
-        let label = "EXTRACTOR-dtls_srtp"
-        return unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: length) { material in
-            defer { unsafe OPENSSL_cleanse(material.baseAddress, length) }
-            let done = unsafe SSL_export_keying_material(
-                ssl,
-                material.baseAddress,
-                length,
-                label,
-                label.utf8.count,
-                nil,
-                0,
-                0
-            )
-            guard done == 1 else { return nil }
-            let exported = unsafe Span(_unsafeElements: UnsafeBufferPointer(material))
-            return SRTPKeys(profile: profile, exported: exported, role: role)
-        }
-    }
-
-    /// Processes records after the handshake: alerts count, application data is discarded.
-    ///
-    /// If a client missed our last flight, it sends its own again, and OpenSSL answers here.
-    private mutating func drain() -> DTLSProgress {
-        ERR_clear_error()
-        defer { ERR_clear_error() }
-        readIgnored()
-        // OpenSSL sets this flag for close_notify and fatal alerts, once they are authenticated.
-        // `SSL_read` may fail because of records that anyone could have sent.
-        if unsafe SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN != 0 { phase = .closed }
-        unsafe SSL_free_buffers(ssl)
-        if case .closed = phase { return .closed }
-        return .established
-    }
-
-    /// Reads and discards all available application data.
-    private func readIgnored() {
-        unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 1_024) { bytes in
-            while unsafe SSL_read(ssl, bytes.baseAddress, Int32(bytes.count)) > 0 {}
-        }
-    }
-
-    private mutating func fail(_ reason: DisconnectReason) -> DTLSProgress {
+    private mutating func take(_ progress: DTLSHandshake.Progress) -> DTLSProgress {
+        guard case .failed(let reason) = progress else { return .handshaking }
         phase = .failed(reason)
         return .failed(reason)
     }
 
-    private static func makeSSL(
-        _ identity: DTLSIdentity,
-        _ pipe: DTLSDatagramBIO,
-        _ role: DTLSRole
-    ) throws(DTLSError) -> OpaquePointer {
-        ERR_clear_error()
-        defer { ERR_clear_error() }
-        guard let bio = unsafe pipe.makeBIO() else { throw .unavailable }
-        guard let ssl = unsafe SSL_new(identity.context) else {
-            unsafe BIO_free(bio)
-            throw .unavailable
+    /// Takes the record layer and the unsent datagrams of a finished handshake, and frees the rest.
+    private mutating func leave(_ finished: DTLSHandshake) {
+        records = finished.records.take()
+        while let datagram = finished.takeDatagram() { outgoing.append(datagram) }
+        handshake = nil
+        phase = .established
+    }
+}
+
+// Records after the handshake.
+extension DTLSAssociation {
+    /// Message types of RFC 5246 §7.4 that a record can begin with.
+    private enum Message {
+        static let helloRequest: UInt8 = 0
+        static let clientHello: UInt8 = 1
+        static let finished: UInt8 = 20
+    }
+
+    /// An alert (RFC 5246 §7.2): level and description.
+    private struct Alert {
+        static let closeNotify = Self(level: 1, description: 0)
+        static let noRenegotiation = Self(level: 1, description: 100)
+
+        var level: UInt8
+        var description: UInt8
+    }
+
+    /// Marks the peer's Finished, which OpenSSL has read, as accepted.
+    ///
+    /// A copy of it would otherwise be taken for a repetition.
+    private mutating func noteHandshakeRecords(of datagram: Span<UInt8>) {
+        var start = 0
+        while let header = DTLSRecordHeader(at: start, of: datagram) {
+            if header.type == DTLSRecordLayer.ContentType.handshake.rawValue {
+                _ = open(datagram.extracting(start..<header.end))
+            }
+            start = header.end
         }
-        unsafe SSL_set_bio(ssl, bio, bio)
-        unsafe ssl_set_owner(ssl, Unmanaged.passUnretained(pipe).toOpaque())
-        unsafe DTLS_set_timer_cb(ssl) { _, previous in
-            DTLSDatagramBIO.timerDuration(after: previous)
+    }
+
+    /// Processes records after the handshake: alerts count, application data is discarded.
+    private mutating func receiveRecords(_ datagram: Span<UInt8>, at now: Instant) -> DTLSProgress {
+        var start = 0
+        var hasAnswered = false
+        while let header = DTLSRecordHeader(at: start, of: datagram) {
+            let opened = open(datagram.extracting(start..<header.end))
+            start = header.end
+            guard let (type, content) = opened else { continue }
+            switch type {
+            case .alert:
+                guard content.count == 2 else { continue }
+                if take(Alert(level: content[0], description: content[1])) { return .closed }
+            case .handshake:
+                guard let message = content.first, !hasAnswered else { continue }
+                hasAnswered = true
+                answer(message, at: now)
+            case .applicationData: break
+            }
         }
-        switch role {
-        case .client: unsafe SSL_set_connect_state(ssl)
-        case .server: unsafe SSL_set_accept_state(ssl)
+        return .established
+    }
+
+    /// Answers a handshake message that came after the handshake.
+    ///
+    /// An authenticated record gets at most one answer, of about its own size.
+    private mutating func answer(_ message: UInt8, at now: Instant) {
+        switch (message, role) {
+        case (Message.finished, _):
+            // The peer has missed our last flight (RFC 6347 §4.2.4).
+            if let flight = records?.flightToRepeat(at: now) { enqueue(flight) }
+        case (Message.clientHello, .server), (Message.helloRequest, .client):
+            send(.noRenegotiation)
+        default: break
         }
-        // No record exceeds a datagram; by default OpenSSL would reserve 16 kB.
-        guard unsafe ssl_set_datagram_size(ssl, maxDatagram) == 1,
-            unsafe ssl_set_record_size(ssl, maxDatagram) == 1
-        else {
-            unsafe SSL_free(ssl)
-            throw .unavailable
+    }
+
+    /// Takes an alert; returns whether it ended the association.
+    private mutating func take(_ alert: Alert) -> Bool {
+        let isClosing = alert.description == Alert.closeNotify.description
+        guard isClosing || alert.level == 2 else { return false }
+        // RFC 5246 §7.2.1: a close_notify is answered by one.
+        if isClosing { send(.closeNotify) }
+        phase = .closed
+        return true
+    }
+
+    private mutating func send(_ alert: Alert) {
+        let content: [2 of UInt8] = [alert.level, alert.description]
+        var isSealed = false
+        let datagram = [UInt8](capacity: DTLSRecordLayer.overhead + content.count) { output in
+            isSealed = records?.seal(.alert, content.span, into: &output) ?? false
         }
-        return unsafe ssl
+        if isSealed { enqueue(datagram) }
+    }
+
+    private mutating func enqueue(_ datagram: [UInt8]) {
+        if outgoing.count < Self.maxOutgoing { outgoing.append(datagram) }
+    }
+
+    private mutating func open(
+        _ record: Span<UInt8>
+    ) -> (DTLSRecordLayer.ContentType, [UInt8])? {
+        var type: DTLSRecordLayer.ContentType?
+        let content = [UInt8](capacity: record.count) { output in
+            type = records?.open(record, into: &output)
+        }
+        return type.map { ($0, content) }
     }
 }

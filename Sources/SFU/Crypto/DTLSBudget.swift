@@ -20,13 +20,6 @@ struct DTLSBudget {
     /// although anyone could have sent that record.
     private static let minEncryptedLength = 24
 
-    /// Returns the length of the leading records of a datagram that could be genuine, in bytes.
-    static func wholeRecords(of datagram: Span<UInt8>) -> Int {
-        var start = 0
-        while let end = end(ofRecordAt: start, of: datagram) { start = end }
-        return start
-    }
-
     /// Returns the end offset of the record at `start`, or `nil` if no possibly genuine record is
     /// there.
     private static func end(ofRecordAt start: Int, of datagram: Span<UInt8>) -> Int? {

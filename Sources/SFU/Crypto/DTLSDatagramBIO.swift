@@ -16,6 +16,10 @@ final class DTLSDatagramBIO {
     private(set) var refusal: DisconnectReason?
     /// Number of writes by OpenSSL.
     private(set) var written = 0
+    /// What OpenSSL has written since the last call of `startFlight`.
+    private(set) var flight: [UInt8] = []
+    /// Number and explicit nonce of the last encrypted record.
+    private(set) var lastEncrypted: (number: UInt64, nonce: UInt64)?
     private var outgoing: [[UInt8]] = []
     /// Datagram that OpenSSL is reading, valid during `deliver` only.
     private var incoming = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
@@ -45,6 +49,8 @@ final class DTLSDatagramBIO {
             return body()
         }
     }
+
+    func startFlight() { flight = [] }
 
     /// Removes and returns the oldest unsent datagram.
     func takeOutgoing() -> [UInt8]? {
@@ -136,12 +142,27 @@ extension DTLSDatagramBIO {
     /// datagrams is lost five times as often as one in a single datagram.
     private func write(_ bytes: UnsafeRawBufferPointer) {
         written &+= 1
+        note(unsafe Span(_unsafeBytes: bytes))
         if let last = outgoing.last, last.count + bytes.count <= DTLSAssociation.maxDatagram {
             unsafe outgoing[outgoing.count - 1].append(contentsOf: bytes)
             return
         }
         guard outgoing.count < Self.maxOutgoing else { return }
         outgoing.append(unsafe [UInt8](bytes))
+    }
+
+    private func note(_ bytes: Span<UInt8>) {
+        if flight.count <= DTLSAssociation.maxDatagram {
+            for index in bytes.indices { flight.append(bytes[index]) }
+        }
+        var start = 0
+        while let record = DTLSRecordHeader(at: start, of: bytes) {
+            let body = bytes.extracting(start..<record.end)
+            if record.epoch == 1, body.count >= DTLSRecordLayer.overhead {
+                lastEncrypted = (record.number, body.u64(at: DTLSRecordHeader.length))
+            }
+            start = record.end
+        }
     }
 
     /// Refuses a client that offers none of our SRTP profiles, before any costly work.

@@ -26,13 +26,68 @@ package final class DTLSIdentity: @unchecked Sendable {
     /// Generates a key and a certificate and sets up OpenSSL with `profiles`.
     ///
     /// With no profiles, every handshake fails with `noSRTPProfile`.
-    package init(profiles: [SRTPProfile]) throws(DTLSError) {
+    package convenience init(profiles: [SRTPProfile]) throws(DTLSError) {
         ERR_clear_error()
         defer { ERR_clear_error() }
         guard let key = unsafe ssl_make_p256_key() else { throw .unavailable }
         defer { unsafe EVP_PKEY_free(key) }
         let certificate = unsafe try Self.selfSigned(with: key)
         defer { unsafe X509_free(certificate) }
+        try unsafe self.init(key, certificate, profiles)
+    }
+
+    /// Takes over the key and the certificate of an earlier process, as `write` has stored them.
+    ///
+    /// Throws `unavailable` for bytes that are none.
+    package convenience init(saved: Span<UInt8>) throws(DTLSError) {
+        ERR_clear_error()
+        defer { ERR_clear_error() }
+        guard saved.count <= Self.savedLimit else { throw .unavailable }
+        typealias Pair = (key: OpaquePointer?, certificate: OpaquePointer?)
+        let pair = unsafe saved.withUnsafeBufferPointer { bytes -> Pair in
+            var next = bytes.baseAddress
+            let key = unsafe d2i_AutoPrivateKey(nil, &next, bytes.count)
+            guard unsafe key != nil, let start = bytes.baseAddress, let place = unsafe next
+            else { return unsafe (key, nil) }
+            let rest = unsafe bytes.count - (place - start)
+            return unsafe (key, d2i_X509(nil, &next, rest))
+        }
+        defer {
+            unsafe EVP_PKEY_free(pair.key)
+            unsafe X509_free(pair.certificate)
+        }
+        guard let key = unsafe pair.key, let certificate = unsafe pair.certificate else {
+            throw .unavailable
+        }
+        try unsafe self.init(key, certificate, Self.profiles)
+    }
+
+    /// Bytes that a saved identity takes at most.
+    package static let savedLimit = 2_048
+
+    /// Writes the private key and the certificate, for the next process alone; returns the bytes
+    /// written, 0 if there is no room.
+    ///
+    /// `output` has to be memory that is wiped or kept from others.
+    package func write(into output: UnsafeMutableRawBufferPointer) -> Int {
+        guard let key = unsafe SSL_CTX_get0_privatekey(context),
+            let certificate = unsafe SSL_CTX_get0_certificate(context)
+        else { return 0 }
+        let lengths = unsafe (Int(i2d_PrivateKey(key, nil)), Int(i2d_X509(certificate, nil)))
+        let limit = min(output.count, Self.savedLimit)
+        guard lengths.0 > 0, lengths.1 > 0, lengths.0 + lengths.1 <= limit else { return 0 }
+        var next = unsafe output.bindMemory(to: UInt8.self).baseAddress
+        guard unsafe i2d_PrivateKey(key, &next) > 0, unsafe i2d_X509(certificate, &next) > 0 else {
+            return 0
+        }
+        return lengths.0 + lengths.1
+    }
+
+    private init(
+        _ key: OpaquePointer,
+        _ certificate: OpaquePointer,
+        _ profiles: [SRTPProfile]
+    ) throws(DTLSError) {
         guard let digest = unsafe Self.digest(of: certificate, .sha256),
             let context = unsafe SSL_CTX_new(DTLS_method())
         else { throw .unavailable }
@@ -67,8 +122,8 @@ package final class DTLSIdentity: @unchecked Sendable {
     }
 
     private static func configure(_ context: OpaquePointer, _ profiles: [SRTPProfile]) -> Bool {
-        // DTLS 1.2 at least, with no upper bound: DTLS 1.3 is used once OpenSSL supports it.
-        guard unsafe ssl_ctx_set_min_version(context, DTLS1_2_VERSION) == 1,
+        // `DTLSRecordLayer`, which goes on after the handshake, has this version and cipher only.
+        guard unsafe ssl_ctx_set_version(context, DTLS1_2_VERSION) == 1,
             unsafe SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM") == 1,
             // P-384 and P-521 serve certificates with such keys, which Firefox can generate.
             unsafe ssl_ctx_set_groups(context, "X25519:P-256:P-384:P-521") == 1

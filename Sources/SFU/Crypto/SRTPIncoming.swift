@@ -23,6 +23,8 @@ struct SRTPIncoming: ~Copyable {
     private(set) var count = 0
     private var latest = 0
     private let maxStreams: Int
+    /// Copy of the highest indexes that outlives the process.
+    var saved: SavedPlace?
 
     private static let rtpWords = SRTPSession.replayWindow / 64
     private static let rtcpWords = SRTPSession.rtcpReplayWindow / 64
@@ -109,6 +111,7 @@ struct SRTPIncoming: ~Copyable {
         mark(candidate.index, newest: newest, width: SRTPSession.replayWindow, base: base)
         unsafe streams[place].rtpNewest = max(newest, candidate.index)
         unsafe streams[place].refused = 0
+        save(place)
     }
 
     /// Records an RTCP packet whose tag is verified.
@@ -118,6 +121,7 @@ struct SRTPIncoming: ~Copyable {
         let newest = UInt64(unsafe streams[place].rtcpNewest)
         mark(candidate.index, newest: newest, width: SRTPSession.rtcpReplayWindow, base: base)
         unsafe streams[place].rtcpNewest = UInt32(max(newest, candidate.index))
+        save(place)
     }
 
     /// Removes the state of an SSRC.
@@ -130,6 +134,31 @@ struct SRTPIncoming: ~Copyable {
                 bits[count * Self.wordsPerStream + word]
         }
         latest = 0
+        if place < count { save(place) }
+        saved?.noteCount(count)
+    }
+
+    /// Continues the streams of an earlier process: nothing at or below their newest index is
+    /// accepted again.
+    mutating func resume(_ stream: SavedTransport.Stream) {
+        guard count < maxStreams, find(stream.ssrc) == nil else { return }
+        let place = append(stream.ssrc)
+        unsafe streams[place].rtpNewest = stream.rtpNewest
+        unsafe streams[place].rtcpNewest = stream.rtcpNewest
+        for word in 0..<Self.wordsPerStream {
+            unsafe bits[place * Self.wordsPerStream + word] = .max
+        }
+        save(place)
+    }
+
+    private func save(_ place: Int) {
+        guard let saved else { return }
+        let stream = unsafe SavedTransport.Stream(
+            rtpNewest: streams[place].rtpNewest,
+            ssrc: streams[place].ssrc,
+            rtcpNewest: streams[place].rtcpNewest
+        )
+        saved.note(stream, at: place)
     }
 
     private mutating func find(_ ssrc: UInt32) -> Int? {
@@ -148,6 +177,7 @@ struct SRTPIncoming: ~Copyable {
             unsafe bits[count * Self.wordsPerStream + word] = 0
         }
         count += 1
+        saved?.noteCount(count)
         return count - 1
     }
 

@@ -34,6 +34,17 @@ package final class SRTPKeys: @unchecked Sendable, CustomStringConvertible {
         }
     }
 
+    /// Takes keys that an earlier process saved: the local key and salt, then the peer's.
+    ///
+    /// `saved` has twice the profile's key and salt length.
+    init(profile: SRTPProfile, saved: Span<UInt8>) {
+        half = profile.keyLength + profile.saltLength
+        precondition(saved.count == 2 * half)
+        unsafe material = .allocate(capacity: 2 * half)
+        unsafe material.initialize(repeating: 0)
+        for index in saved.indices { unsafe material[index] = saved[index] }
+    }
+
     deinit {
         unsafe OPENSSL_cleanse(material.baseAddress, material.count)
         unsafe material.deallocate()

@@ -20,7 +20,8 @@
             keys: SRTPKeys,
             context: SRTPContext,
             manager: MultiBufferManager,
-            maxStreams: Int
+            maxStreams: Int,
+            saved: SavedPlace?
         ) throws(SRTPError) {
             let rtpIn = try Self.rtp(profile, keys.remote, manager, rare: true)
             let rtcpIn = try Self.rtcp(profile, keys.remote, manager)
@@ -32,6 +33,14 @@
             self.rtcpOut = rtcpOut
             self.profile = profile
             incoming = SRTPIncoming(maxStreams: maxStreams)
+            incoming.saved = saved
+            outgoing.saved = saved
+        }
+
+        /// Continues the indexes of an earlier process.
+        mutating func resume(_ streams: [SavedTransport.Stream], rtcpHighest: UInt32) {
+            for stream in streams { incoming.resume(stream) }
+            outgoing.resume(after: rtcpHighest)
         }
 
         mutating func unprotectRTP(
@@ -181,16 +190,25 @@
     /// SRTCP indexes of our sending SSRCs (RFC 3711 §3.4).
     struct SRTCPIndexes {
         private var last: [(ssrc: UInt32, index: UInt32)] = []
+        /// Index before the first one of each SSRC.
+        private var start: UInt32 = 0
+        /// Copy of the highest index that outlives the process.
+        var saved: SavedPlace?
 
         /// Returns the next index, starting at 1; throws `exhausted` after 2^31 - 1.
         mutating func next(for ssrc: UInt32) throws(SRTPError) -> UInt32 {
-            guard let place = last.firstIndex(where: { $0.ssrc == ssrc }) else {
-                last.append((ssrc, 1))
-                return 1
-            }
+            let place = last.firstIndex { $0.ssrc == ssrc } ?? last.count
+            if place == last.count { last.append((ssrc, start)) }
             guard last[place].index < 0x7fff_ffff else { throw .exhausted }
             last[place].index += 1
+            saved?.noteRTCPOut(last[place].index)
             return last[place].index
+        }
+
+        /// Continues after the highest index that an earlier process used with any SSRC.
+        mutating func resume(after index: UInt32) {
+            start = index
+            saved?.noteRTCPOut(index)
         }
     }
 

@@ -13,6 +13,11 @@ struct PortableSRTP: ~Copyable {
     private let maxStreams: Int
     private var incoming: [IncomingStream] = []
     private var outgoing: [OutgoingStream] = []
+    /// SRTCP indexes used so far by SSRC, and the one before the first.
+    private var controlIndexes: [UInt32: UInt32] = [:]
+    private var firstControlIndex: UInt32 = 0
+    /// Copy of the indexes that outlives the process.
+    var saved: SavedPlace?
     #if DEBUG || SFUD_INDEX_GUARD
         var sent: IndexReuseDetector?
     #endif
@@ -21,6 +26,10 @@ struct PortableSRTP: ~Copyable {
         var ssrc: UInt32
         /// Number of consecutive RTP packets that were refused.
         var refused: UInt32 = 0
+        /// Highest authenticated RTP index.
+        var newest: UInt64 = 0
+        /// Index up to which an earlier process may have accepted packets.
+        var floor: UInt64?
     }
 
     private struct OutgoingStream {
@@ -49,7 +58,7 @@ struct PortableSRTP: ~Copyable {
         let place = try admit(ssrc)
         do throws(SRTPError) {
             let length = try open(packet, into: &output)
-            if let place { incoming[place].refused = 0 } else { incoming.append(.init(ssrc: ssrc)) }
+            try accept(packet, at: place ?? append(ssrc))
             return length
         } catch {
             guard let place, search(at: place) else { throw error }
@@ -57,10 +66,71 @@ struct PortableSRTP: ~Copyable {
             // result.
             defer { _ = unsafe srtp_set_stream_roc(inbound, ssrc, 0) }
             let length = try open(packet, into: &output)
-            incoming[place].refused = 0
+            try accept(packet, at: place)
             return length
         }
     }
+
+    private mutating func append(_ ssrc: UInt32) -> Int {
+        incoming.append(IncomingStream(ssrc: ssrc))
+        saved?.noteCount(incoming.count)
+        return incoming.count - 1
+    }
+
+    /// Records an authenticated RTP packet; throws `replay` if an earlier process may have accepted
+    /// it.
+    private mutating func accept(_ packet: Span<UInt8>, at place: Int) throws(SRTPError) {
+        incoming[place].refused = 0
+        var counter: UInt32 = 0
+        _ = unsafe srtp_get_stream_roc(inbound, incoming[place].ssrc, &counter)
+        var index = UInt64(counter) << 16 | UInt64(packet.u16(at: 2))
+        // libsrtp2 tells the newest packet's counter; a late packet may be from the cycle before.
+        if index > incoming[place].newest + 1 << 15, counter > 0, incoming[place].newest > 0 {
+            index -= 1 << 16
+        }
+        guard index > incoming[place].floor ?? 0 || incoming[place].floor == nil else {
+            throw .replay
+        }
+        guard index > incoming[place].newest else { return }
+        incoming[place].newest = index
+        save(place)
+    }
+
+    private func save(_ place: Int) {
+        let stream = incoming[place]
+        saved?.note(SavedTransport.Stream(rtpNewest: stream.newest, ssrc: stream.ssrc), at: place)
+    }
+
+    /// Continues the indexes of an earlier process with the same keys.
+    ///
+    /// Unlike the other engine, this one may accept an old RTCP packet once more: libsrtp2's
+    /// window for RTCP cannot be set. Throws `exhausted` if an earlier process has sent so many RTCP
+    /// packets that passing over their indexes would delay media.
+    mutating func resume(
+        _ streams: [SavedTransport.Stream],
+        rtcpHighest: UInt32,
+        _ profile: SRTPProfile,
+        _ keys: SRTPKeys
+    ) throws(SRTPError) {
+        guard rtcpHighest <= Self.passedAtMost else { throw .exhausted }
+        firstControlIndex = rtcpHighest
+        saved?.noteRTCPOut(rtcpHighest)
+        for stream in streams where incoming.count < maxStreams {
+            let status = unsafe Self.withPolicy(profile, keys.remote, ssrc_specific, stream.ssrc) {
+                policy in unsafe srtp_add_stream(inbound, &policy)
+            }
+            try Self.check(status)
+            let counter = UInt32(truncatingIfNeeded: stream.rtpNewest >> 16)
+            try Self.check(unsafe srtp_set_stream_roc(inbound, stream.ssrc, counter))
+            let place = append(stream.ssrc)
+            incoming[place].newest = stream.rtpNewest
+            incoming[place].floor = stream.rtpNewest
+            save(place)
+        }
+    }
+
+    /// SRTCP indexes that are passed over at most: some 20 ms of work.
+    private static let passedAtMost: UInt32 = 1 << 14
 
     private func open(
         _ packet: Span<UInt8>,
@@ -86,7 +156,7 @@ struct PortableSRTP: ~Copyable {
             unsafe srtp_unprotect_rtcp(inbound, bytes.baseAddress, &length)
         }
         try Self.check(status)
-        if place == nil { incoming.append(.init(ssrc: packet.u32(at: 4))) }
+        if place == nil { _ = append(packet.u32(at: 4)) }
         return Int(length)
     }
 
@@ -111,6 +181,12 @@ struct PortableSRTP: ~Copyable {
         _ buffer: inout MutableSpan<UInt8>,
         length: Int
     ) throws(SRTPError) -> Int {
+        let ssrc = buffer.span.u32(at: 4)
+        var used = controlIndexes[ssrc]
+        if used == nil { used = try passControlIndexes(of: ssrc) }
+        let index = used ?? 0
+        controlIndexes[ssrc] = index &+ 1
+        saved?.noteRTCPOut(index &+ 1)
         var total = Int32(length)
         let status = unsafe buffer.withUnsafeMutableBufferPointer { bytes in
             unsafe srtp_protect_rtcp(outbound, bytes.baseAddress, &total)
@@ -119,12 +195,35 @@ struct PortableSRTP: ~Copyable {
         return Int(total)
     }
 
+    /// Passes over the SRTCP indexes that an earlier process may have used.
+    ///
+    /// libsrtp2 has no way to set the index, so empty packets are encrypted and discarded.
+    private func passControlIndexes(of ssrc: UInt32) throws(SRTPError) -> UInt32 {
+        var packet = [64 of UInt8](repeating: 0)
+        for _ in 0..<firstControlIndex {
+            packet[0] = 0x80
+            packet[1] = 201
+            for byte in 0..<4 {
+                packet[4 + byte] = UInt8(truncatingIfNeeded: ssrc >> (24 - 8 * byte))
+            }
+            var length: Int32 = 8
+            var bytes = packet.mutableSpan
+            let status = unsafe bytes.withUnsafeMutableBufferPointer { bytes in
+                unsafe srtp_protect_rtcp(outbound, bytes.baseAddress, &length)
+            }
+            try Self.check(status)
+        }
+        return firstControlIndex
+    }
+
     mutating func removeIncoming(_ ssrc: UInt32) {
         guard let place = incoming.firstIndex(where: { $0.ssrc == ssrc }) else { return }
         incoming.swapAt(place, incoming.count - 1)
         incoming.removeLast()
         // Unlike all other libsrtp2 calls, this one takes network byte order.
         _ = unsafe srtp_remove_stream(inbound, ssrc.bigEndian)
+        saved?.noteCount(incoming.count)
+        if place < incoming.count { save(place) }
     }
 
     /// Returns the position of the SSRC, or `nil` if it is new and there is room for it.
@@ -208,8 +307,25 @@ struct PortableSRTP: ~Copyable {
         _ key: Span<UInt8>,
         _ direction: srtp_ssrc_type_t
     ) throws(SRTPError) -> srtp_t {
+        var session: srtp_t?
+        let status = unsafe withPolicy(profile, key, direction, 0) {
+            unsafe srtp_create(&session, &$0)
+        }
+        try check(status)
+        guard let session = unsafe session else { throw .unavailable }
+        return unsafe session
+    }
+
+    private static func withPolicy(
+        _ profile: SRTPProfile,
+        _ key: Span<UInt8>,
+        _ direction: srtp_ssrc_type_t,
+        _ ssrc: UInt32,
+        _ body: (inout srtp_policy_t) -> srtp_err_status_t
+    ) -> srtp_err_status_t {
         var policy = unsafe srtp_policy_t()
         unsafe policy.ssrc.type = direction
+        unsafe policy.ssrc.value = ssrc
         switch profile {
         case .aes128CmSha1_80:
             unsafe srtp_crypto_policy_set_rtp_default(&policy.rtp)
@@ -223,15 +339,11 @@ struct PortableSRTP: ~Copyable {
         }
         unsafe policy.window_size = UInt(SRTPSession.replayWindow)
         unsafe policy.allow_repeat_tx = 1
-        var session: srtp_t?
-        let status = unsafe key.withUnsafeBufferPointer { key in
+        return unsafe key.withUnsafeBufferPointer { key in
             // libsrtp2 only reads the key: its parameter lacks a const.
             unsafe policy.key = UnsafeMutablePointer(mutating: key.baseAddress)
-            return unsafe srtp_create(&session, &policy)
+            return unsafe body(&policy)
         }
-        try check(status)
-        guard let session = unsafe session else { throw .unavailable }
-        return unsafe session
     }
 
     private static func check(_ status: srtp_err_status_t) throws(SRTPError) {

@@ -24,6 +24,23 @@ package struct SRTPSession: ~Copyable {
         context: SRTPContext,
         maxStreams: Int = 64
     ) throws(SRTPError) {
+        try self.init(
+            profile: profile,
+            keys: keys,
+            context: context,
+            maxStreams: maxStreams,
+            saved: nil
+        )
+    }
+
+    /// Likewise; what has to outlive the process is stored at `saved` before it is used.
+    init(
+        profile: SRTPProfile,
+        keys: SRTPKeys,
+        context: SRTPContext,
+        maxStreams: Int,
+        saved: SavedPlace?
+    ) throws(SRTPError) {
         self.profile = profile
         #if canImport(CIPSecMB)
             if let manager = context.manager {
@@ -32,7 +49,8 @@ package struct SRTPSession: ~Copyable {
                     keys: keys,
                     context: context,
                     manager: manager,
-                    maxStreams: maxStreams
+                    maxStreams: maxStreams,
+                    saved: saved
                 )
                 portable = nil
                 return
@@ -40,9 +58,25 @@ package struct SRTPSession: ~Copyable {
             multiBuffer = nil
         #endif
         portable = try PortableSRTP(profile: profile, keys: keys, maxStreams: maxStreams)
+        portable?.saved = saved
         #if DEBUG || SFUD_INDEX_GUARD
             portable?.sent = context.indexReuseDetector()
         #endif
+    }
+
+    /// Continues the indexes of an earlier process with the same keys; call it before any packet.
+    ///
+    /// Nothing that the earlier process accepted is accepted again, and no index that it may have
+    /// used is used again.
+    mutating func resume(
+        _ streams: [SavedTransport.Stream],
+        rtcpHighest: UInt32,
+        _ keys: SRTPKeys
+    ) throws(SRTPError) {
+        #if canImport(CIPSecMB)
+            multiBuffer?.resume(streams, rtcpHighest: rtcpHighest)
+        #endif
+        try portable?.resume(streams, rtcpHighest: rtcpHighest, profile, keys)
     }
 
     /// Authenticates and decrypts an SRTP packet into `output`; returns the plaintext length.

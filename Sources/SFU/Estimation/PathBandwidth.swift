@@ -43,6 +43,18 @@ struct PathBandwidth: ~Copyable {
         pacer = Pacer(at: now, bitsPerSecond: estimator.pacingRate)
     }
 
+    /// Continues with the estimate that an earlier process had of the same path.
+    mutating func resume(_ bitsPerSecond: Int, at now: Instant) {
+        estimator = BandwidthEstimator(
+            at: now,
+            startBitrate: bitsPerSecond,
+            maximum: Self.maximumBitrate
+        )
+        estimator.start = .over
+        firstReport = now
+        updatePacingRate(at: now)
+    }
+
     /// Resets the estimate for a new network path.
     ///
     /// Neither the old path's capacity nor the losses at its end say anything about the new one.

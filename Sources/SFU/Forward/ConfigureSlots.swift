@@ -14,7 +14,8 @@ extension Forwarder {
             Slot(configuration, transport: transport, random: random),
             at: configuration.id
         )
-        slotRecords.insert(SlotRecord(configuration, rtxRandom: rtxRandom), at: configuration.id)
+        slotRecords.insert(SlotRecord(configuration), at: configuration.id)
+        repairs.insert(SavedRepair(random: rtxRandom), at: configuration.id)
         egressOrder.insert(index, transport: transport)
         aside.egressOrder.insert(index, transport: transport)
     }
@@ -37,6 +38,7 @@ extension Forwarder {
         transports[slots[slot].transport].slots.remove(slot)
         _ = slots.remove(at: slot)
         _ = slotRecords.remove(at: slot)
+        _ = repairs.remove(at: slot)
     }
 
     /// Looks up the payload types again for the next packets to a publication's subscribers.

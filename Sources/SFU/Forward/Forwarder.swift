@@ -13,8 +13,10 @@ struct Forwarder: ~Copyable {
         var freezes = FreezeTotals()
     }
 
-    var slots = Slab<Slot, HandleKind.Slot>()
+    var slots: Slab<Slot, HandleKind.Slot>
     var slotRecords = Slab<SlotRecord, HandleKind.Slot>()
+    /// Numbering of the slots' retransmissions.
+    var repairs: Slab<SavedRepair, HandleKind.Slot>
 
     /// Publications with many subscribers, whose packets are sent after the others.
     var largeAudiences = UncountedArray<PublicationIndex>(capacity: Receiver.batchCapacity)
@@ -42,6 +44,12 @@ struct Forwarder: ~Copyable {
     var counters = Counters()
     /// Events for the control plane, which the core takes.
     var events: [WorkerEvent] = []
+
+    /// Makes a forwarder whose numbering lies in `memory`, if there is any.
+    init(in memory: SavedMemory? = nil) {
+        slots = Slab(in: memory, .slots)
+        repairs = Slab(in: memory, .repairs)
+    }
 
     /// Whether a batch is partly sent.
     var isFlushing: Bool { cursor.isUnderWay || !largeAudiences.isEmpty || aside.isActive }

@@ -84,8 +84,7 @@ extension Forwarder {
         var slotCursor = slotCursor(of: slot, transports)
         guard slotCursor.destination.path != nil else { return false }
         let before = slotCursor.slot
-        slotRecords[slot].rtxIndex += 1
-        let index = slotRecords[slot].rtxIndex
+        let index = repairs[slot].next()
         var rewriting = Rewriting(
             span: slotCursor.slot.rewriter.current,
             sequence: SequenceNumber(truncating: Int(index)),

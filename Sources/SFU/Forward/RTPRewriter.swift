@@ -85,6 +85,54 @@ struct RTPRewriter: BitwiseCopyable {
         lastTimestamp = UInt32(truncatingIfNeeded: random >> 32)
     }
 
+    /// Numbering that an earlier process has left.
+    struct Saved {
+        var highest: Int64
+        var lastArrival: Instant
+        var lastTimestamp: UInt32
+        var lastPicture: UInt16
+        var lastTL0: UInt8
+        var hasStarted: Bool
+        /// The span as it was, with an encoding of the earlier process.
+        var span: SequenceSpan
+    }
+
+    /// Continues an earlier process's numbering after the newest index that it may have sent.
+    ///
+    /// Its spans are gone, so its packets cannot be retransmitted.
+    mutating func resume(_ saved: Saved) {
+        highest = saved.highest
+        lastArrival = saved.lastArrival
+        lastTimestamp = saved.lastTimestamp
+        lastPicture = saved.lastPicture
+        lastTL0 = saved.lastTL0
+        hasStarted = saved.hasStarted
+        current = SequenceSpan(first: highest &+ 1)
+    }
+
+    /// Goes on with the earlier process's span, which is one of `encoding` now.
+    ///
+    /// Indexes up to the newest one have been used, or are given up.
+    mutating func resume(_ span: SequenceSpan, as encoding: EncodingIndex, epoch: UInt32) {
+        current = span
+        current.first = highest &+ 1
+        current.encoding = OptionalIndex(encoding)
+        current.epoch = epoch
+    }
+
+    /// Fields that outlive the process, for `SavedLayout`.
+    static var savedFields: KeyValuePairs<String, PartialKeyPath<Self>> {
+        [
+            "offset": \Self.current.offset, "encoding": \Self.current.encoding,
+            "epoch": \Self.current.epoch, "timestampOffset": \Self.current.timestampOffset,
+            "pictureOffset": \Self.current.pictureOffset, "tl0Offset": \Self.current.tl0Offset,
+            "point": \Self.current.point,
+            "highest": \Self.highest, "lastArrival": \Self.lastArrival,
+            "lastTimestamp": \Self.lastTimestamp, "lastPicture": \Self.lastPicture,
+            "lastTL0": \Self.lastTL0, "hasStarted": \Self.hasStarted,
+        ]
+    }
+
     /// Begins a span with this packet: numbers continue without a gap, timestamps by the clock.
     ///
     /// `timestamp` is the outgoing timestamp if it is known exactly; it is used if it is plausible

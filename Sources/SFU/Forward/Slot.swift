@@ -93,6 +93,19 @@ struct Slot: BitwiseCopyable {
         needsTwoByteForm = hasHighID || length > 16
     }
 
+    /// Continues what an earlier process has sent.
+    mutating func resume(
+        _ numbering: RTPRewriter.Saved,
+        packets: UInt64,
+        bytes: UInt64,
+        octets: UInt32
+    ) {
+        rewriter.resume(numbering)
+        self.packets = packets
+        self.bytes = bytes
+        self.octets = octets
+    }
+
     /// Counts one sent packet of `length` bytes in all, `octets` of them payload.
     mutating func count(length: Int, octets: Int) {
         packets &+= 1

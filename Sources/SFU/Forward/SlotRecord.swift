@@ -14,9 +14,6 @@ struct SlotRecord: ~Copyable {
     /// Packets before it were written with another mapping, and one index must never carry two
     /// packets (RFC 7714 §8).
     var firstRepeatable: Int64 = 0
-    /// Last packet index of the RTX stream.
-    var rtxIndex: Int64
-
     /// Number of times that the slot was closed or bound to another publication.
     ///
     /// It tells packets held for one binding from those of another.
@@ -32,6 +29,10 @@ struct SlotRecord: ~Copyable {
     /// Selected layers, `nil` if video is off; other ones may still be sent until the keyframe that
     /// the change needs.
     var target: LayerTarget?
+    /// What an earlier process carried in it, to go on with once it is bound to that again.
+    var continued: (flow: SavedFlow, span: RTPRewriter.SequenceSpan)?
+    /// Whether it goes on with that, and no layers of the publication are known yet.
+    var isContinued = false
     /// Whether the subscriber was told that media flows.
     var hasStarted = false
     /// Encoding that the control plane was last told; `nil` before the first.
@@ -59,10 +60,7 @@ struct SlotRecord: ~Copyable {
     /// Detector of the video's freezes; made when the slot is first bound.
     var freezes = LazyBox<FreezeDetector>()
 
-    init(_ configuration: SlotConfiguration, rtxRandom: UInt64) {
-        self.configuration = configuration
-        rtxIndex = Int64(rtxRandom & 0x3fff)
-    }
+    init(_ configuration: SlotConfiguration) { self.configuration = configuration }
 }
 
 extension SlotConfiguration {

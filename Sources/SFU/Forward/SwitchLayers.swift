@@ -21,9 +21,12 @@ extension Forwarder {
         let isOther = target != slotRecords[slot].target
         slotRecords[slot].target = target
         guard let target else {
+            let isKnown = slots[slot].publication.map { !receiver.publications[$0].options.isEmpty }
+            if slotRecords[slot].isContinued, isKnown == false { return }
             if slots[slot].isOpen { slots[slot].source = .waiting }
             return
         }
+        slotRecords[slot].isContinued = false
         slots[slot].point = point(of: target, receiver)
         if isOther { slotRecords[slot].bridge = bridge }
         if slotRecords[slot].encodingSent != nil,
@@ -170,6 +173,7 @@ extension Forwarder {
         let previousSpatial = slotRecords[slot].spatialSent
         let spatial = highestSent(slotCursor.slot, receiver)
         slotCursor.slot.isLayerNoted = true
+        noteFlow(of: encoding, in: slot, receiver)
         slotRecords[slot].isFresh = false
         let isReached = slotRecords[slot].target.map { target in
             encoding == target.encoding && spatial >= target.spatial
@@ -195,6 +199,25 @@ extension Forwarder {
         let to = name(of: encoding, spatial, receiver)
         guard from != to else { return }
         events.append(.layerChanged(id, subscription: subscription, from: from, to: to))
+    }
+
+    /// Stores what a slot carries, for the next process.
+    mutating func noteFlow(
+        of encoding: EncodingIndex,
+        in slot: SlotIndex,
+        _ receiver: borrowing Receiver
+    ) {
+        let publication = receiver.publications.handle(
+            at: receiver.encodings[encoding].publication
+        )
+        repairs[slot].flow = SavedFlow(
+            publication: publication.index,
+            generation: publication.generation,
+            encoding: OptionalIndex(encoding),
+            epoch: receiver.encodings[encoding].epoch,
+            homeEpoch: receiver.encodings[encoding].homeEpoch ?? 0,
+            position: UInt8(clamping: receiver.encodings[encoding].position)
+        )
     }
 
     /// Returns the highest spatial layer sent of the slot's current encoding; `.max` if it has only

@@ -182,8 +182,7 @@ extension RTCPEndpoint {
         if let rtx = mapping.rtxPayloadType,
             let ssrc = forwarder.slotRecords[slot].configuration.rtxSSRC
         {
-            forwarder.slotRecords[slot].rtxIndex += 1
-            packetIndex = forwarder.slotRecords[slot].rtxIndex
+            packetIndex = forwarder.repairs[slot].next()
             rewriting.sequence = SequenceNumber(truncating: Int(packetIndex))
             rewriting.payloadType = rtx
             rewriting.ssrc = ssrc

@@ -8,6 +8,7 @@ extension Receiver {
         of packet: inout ReceivedPacket,
         _ transports: inout Transports
     ) throws(DropReason) {
+        let isFirst = encodings[packet.encoding].window.highest == nil
         let verdict = encodings[packet.encoding].window.insert(
             packet.info.sequence,
             isRepair: packet.info.flags.contains(.repaired)
@@ -24,6 +25,9 @@ extension Receiver {
             encoding: packet.encoding,
             &transports
         )
+        if isFirst || verdict == .restarted {
+            saveBindings(of: packet.transport, &transports)
+        }
     }
 
     private mutating func count(

@@ -55,6 +55,13 @@ struct SequenceWindow: ~Copyable {
     /// Returns whether a number within the window, with wraps counted, has arrived.
     func contains(_ extended: Int) -> Bool { bits[word(extended)] & bit(extended) != 0 }
 
+    /// Continues an earlier process's window, of which `extended` was the newest number.
+    mutating func resume(at extended: Int) {
+        for index in 0..<bits.capacity { bits[index] = 0 }
+        bits[word(extended)] |= bit(extended)
+        highest = extended
+    }
+
     private mutating func start(at number: SequenceNumber, after last: Int = 0) {
         for index in 0..<bits.capacity { bits[index] = 0 }
         // Numbers with wraps counted never go back, so they order packets across a restart.

@@ -39,6 +39,9 @@ extension Receiver {
         encodings[encoding].epoch = takeEpoch()
         encodings[encoding].losses.removeAll()
         encodings[encoding].history.removeAll(from: &pool)
+        if let transport = publications[encodings[encoding].publication].transport {
+            saveBindings(of: transport, &transports)
+        }
         requestKeyframeAfterLoss(of: encoding, now, &transports)
     }
 }

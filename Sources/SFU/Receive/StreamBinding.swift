@@ -127,6 +127,40 @@ extension Receiver {
             encodings[encoding].restart(with: stream.ssrc, epoch: epoch, pool: &pool)
         }
         transports[transport].bind(stream)
+        saveBindings(of: transport, &transports)
+    }
+
+    /// Stores the encodings of all SSRCs for the next process.
+    mutating func saveBindings(of transport: TransportIndex, _ transports: inout Transports) {
+        guard transports.savesState else { return }
+        var bindings = UncountedArray<SavedTransport.Binding>()
+        for index in 0..<transports[transport].streams.count {
+            let stream = transports[transport].streams[index]
+            let publication = publications.handle(at: encodings[stream.encoding].publication)
+            bindings.append(
+                SavedTransport.Binding(
+                    base: base(of: stream, transports.savedIndex(of: stream.ssrc, transport)),
+                    ssrc: stream.ssrc.rawValue,
+                    publication: publication.index,
+                    generation: publication.generation,
+                    epoch: encodings[stream.encoding].epoch,
+                    position: UInt8(clamping: encodings[stream.encoding].position),
+                    isRetransmission: stream.isRetransmission ? 1 : 0
+                )
+            )
+        }
+        transports.save(bindings, of: transport)
+    }
+
+    /// Returns the distance of the numbers of a stream's packets from their SRTP indexes; `.min` if
+    /// it is not known yet.
+    private func base(of stream: Transport.Stream, _ newest: UInt64?) -> Int64 {
+        guard !stream.isRetransmission, let newest,
+            let highest = encodings[stream.encoding].window.highest
+        else { return .min }
+        // Both end in a sequence number, and may be those of different packets.
+        let distance = Int64(highest) &- Int64(truncatingIfNeeded: newest)
+        return ((distance &+ 1 << 15) >> 16) << 16
     }
 
     private mutating func forget(

@@ -11,15 +11,39 @@ struct Slab<Element: ~Copyable, Kind>: ~Copyable {
     private var generations: UnsafeMutablePointer<UInt32>
     private(set) var capacity: Int
     private(set) var count = 0
+    /// Elements that saved memory has room for; 0 for memory of the slab's own.
+    private let reserved: Int
 
     init() {
+        reserved = 0
         capacity = 16
         unsafe places = Self.allocate(capacity: 16)
         unsafe generations = .allocate(capacity: 16)
         unsafe generations.initialize(repeating: 0, count: 16)
     }
 
+    /// Stores the elements in a section of memory that outlives the process; without such memory in
+    /// memory of its own.
+    ///
+    /// Saved elements are plain values, and stay where they are when the slab goes.
+    init(in memory: SavedMemory?, _ section: SavedMemory.Section) where Element: BitwiseCopyable {
+        guard let memory else {
+            reserved = 0
+            capacity = 16
+            unsafe places = Self.allocate(capacity: 16)
+            unsafe generations = .allocate(capacity: 16)
+            unsafe generations.initialize(repeating: 0, count: 16)
+            return
+        }
+        precondition(MemoryLayout<Element>.stride == section.stride, "the section has these")
+        reserved = memory.capacity(of: section)
+        capacity = min(16, reserved)
+        unsafe places = memory.elements(of: section).assumingMemoryBound(to: Element.self)
+        unsafe generations = memory.generations(of: section)
+    }
+
     deinit {
+        guard reserved == 0 else { return }
         for index in 0..<capacity where unsafe generations[index] != 0 {
             unsafe (places + index).deinitialize(count: 1)
         }
@@ -100,6 +124,11 @@ struct Slab<Element: ~Copyable, Kind>: ~Copyable {
     private mutating func grow() {
         // Grow by half only: places are large, and unused ones cost memory too.
         let more = capacity + capacity / 2
+        guard reserved == 0 else {
+            precondition(capacity < reserved, "a handle is within the saved memory")
+            capacity = min(max(more, capacity + 1), reserved)
+            return
+        }
         let larger = unsafe Self.allocate(capacity: more)
         let moreGenerations = UnsafeMutablePointer<UInt32>.allocate(capacity: more)
         unsafe moreGenerations.initialize(repeating: 0, count: more)

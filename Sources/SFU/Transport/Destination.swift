@@ -28,5 +28,6 @@ extension Transports {
         let canSend = transports[transport].canSend
         destinations[transport].path = canSend ? transports[transport].path : nil
         destinations[transport].key = canSend ? transports[transport].outgoingKey : nil
+        savePaths(of: transport)
     }
 }

@@ -25,7 +25,7 @@ struct PathConsent {
 
     /// Path on which the peer has consented, until consent expires.
     private(set) var path: Path?
-    private var given = Instant(nanoseconds: 0)
+    private(set) var given = Instant(nanoseconds: 0)
     /// Nonce of the outstanding check, its path, and the time at which the nonce was created.
     ///
     /// An answer from another path does not count.
@@ -41,6 +41,13 @@ struct PathConsent {
         self.path = path
         given = now
         check = nil
+        plan(after: now, random: random)
+    }
+
+    /// Continues consent that the peer gave to an earlier process.
+    mutating func resume(_ path: Path, given: Instant, at now: Instant, random: UInt64) {
+        self.path = path
+        self.given = min(given, now)
         plan(after: now, random: random)
     }
 

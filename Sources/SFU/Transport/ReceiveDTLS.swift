@@ -38,7 +38,8 @@ extension Transports {
         at now: Instant,
         into output: inout Batch
     ) {
-        guard transports[transport].dtls == nil else { return }
+        // A resumed transport whose association was not saved gets no other keys.
+        guard transports[transport].dtls == nil, transports[transport].srtp == nil else { return }
         do throws(DTLSError) {
             transports[transport].dtls = try DTLSAssociation(
                 identity: identity,
@@ -70,8 +71,8 @@ extension Transports {
         sendDTLS(transport, to: path, into: &output)
         switch progress {
         case .handshaking, .established:
-            // This does not count as a sign of life: OpenSSL silently drops records that it cannot
-            // authenticate.
+            // This does not count as a sign of life: records that are not genuine are dropped
+            // silently.
             break
         case .connected(let profile, let keys):
             connect(transport, profile: profile, keys: keys, at: now, into: &output)
@@ -124,11 +125,14 @@ extension Transports {
         into output: inout Batch
     ) {
         do throws(SRTPError) {
+            let place = save(keysOf: transport, profile, keys)
+            if let place { transports[transport].dtls?.save(at: place) }
             transports[transport].srtp = try SRTPSession(
                 profile: profile,
                 keys: keys,
                 context: srtpContext,
-                maxStreams: limits.streamsPerTransport + Transport.unsignalledLimit + 1
+                maxStreams: limits.streamsPerTransport + Transport.unsignalledLimit + 1,
+                saved: place
             )
         } catch {
             return end(transport, because: .handshakeFailed, at: now, into: &output)
@@ -162,5 +166,6 @@ extension Transports {
         transports[transport].srtp = nil
         transports[transport].dtls = nil
         updateDestination(of: transport)
+        forgetSaved(transport)
     }
 }

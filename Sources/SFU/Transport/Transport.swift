@@ -54,7 +54,7 @@ struct Transport: ~Copyable {
     /// §9).
     var extensions = ExtensionMap()
     /// SSRC of the sender of feedback, used when no slot's SSRC is available.
-    let ssrc: SSRC
+    var ssrc: SSRC
     let cname: [UInt8]
 
     var arrivals: ArrivalLog?

@@ -33,7 +33,11 @@ struct Transports: ~Copyable {
     var transports = Slab<Transport, HandleKind.Transport>()
     /// Send state of the transports; with the slots, all that forwarding a packet touches per
     /// subscriber.
-    var destinations = Slab<Destination, HandleKind.Transport>()
+    var destinations: Slab<Destination, HandleKind.Transport>
+    /// Records of connected transports for the next process.
+    var saved: Slab<SavedTransport, HandleKind.Transport>
+    /// Whether there is memory that outlives the process.
+    let savesState: Bool
     /// Lookup from validated addresses to transports.
     var paths: PathTable
     /// Lookup from a keyed hash of the local ICE username fragment to the transport.
@@ -59,8 +63,12 @@ struct Transports: ~Copyable {
         identity: DTLSIdentity,
         srtpContext: SRTPContext,
         random: SplitMix,
-        secrets: consuming SecretNumbers
+        secrets: consuming SecretNumbers,
+        memory: SavedMemory? = nil
     ) {
+        destinations = Slab(in: memory, .destinations)
+        saved = Slab(in: memory, .transports)
+        savesState = memory != nil
         self.limits = limits
         self.identity = identity
         self.srtpContext = srtpContext

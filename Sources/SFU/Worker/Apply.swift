@@ -14,6 +14,10 @@ extension Core {
             configure(id, configuration, at: now)
         case .close(let id):
             close(id, at: now, into: &output)
+        case .resume(let id):
+            resume(id, at: now, into: &output)
+        case .endResumption:
+            previous = nil
         case .gate(let id, let open):
             gate(id, open: open, at: now)
         case .bind(let id, let binding):
@@ -120,6 +124,8 @@ extension Core {
         }
         forwarder.slots[slot].source = .waiting
         forwarder.slotRecords[slot].isFresh = true
+        forwarder.slotRecords[slot].isContinued = false
+        continueFlow(of: slot, in: target)
         allocator.chooseLayer(of: slot, at: now, &transports, &receiver, &forwarder)
         _ = allocator.reviewDemand(of: target, at: now, transports, &receiver, forwarder)
         forwarder.requestKeyframe(forSlot: slot, at: now, &transports, &receiver)

@@ -18,13 +18,18 @@ package struct Core: ~Copyable {
 
     var transports: Transports
     var receiver: Receiver
-    var forwarder = Forwarder()
+    var forwarder: Forwarder
     var allocator = LayerAllocator()
     var rtcp = RTCPEndpoint()
     var relays = Relays()
     var overload: Overload
     var counters = Counters()
     var events = EventQueue()
+    /// Whether transports of an earlier process are still to be resumed: until then nothing may be
+    /// received, because it would be from strangers.
+    package var isResuming: Bool { previous != nil }
+    /// What an earlier process has left; `nil` once all transports have been resumed.
+    var previous: SavedState?
 
     /// Packets in one batch; the caller flushes before receiving more.
     package static let batchCapacity = Receiver.batchCapacity
@@ -43,13 +48,19 @@ package struct Core: ~Copyable {
     ///     want it.
     ///   - identity: The DTLS certificate that peers are shown.
     ///   - engine: The SRTP implementation.
+    ///   - memory: Memory that outlives the process, for what the next one needs to go on.
+    ///   - previous: What an earlier process has left, for `WorkerCommand.resume`.
     package init(
         limits: CoreLimits,
         seed: UInt64,
         secret: [UInt8]? = nil,
         identity: DTLSIdentity,
-        engine: SRTPEngine
+        engine: SRTPEngine,
+        memory: SavedMemory? = nil,
+        previous: SavedState? = nil
     ) {
+        self.previous = previous
+        forwarder = Forwarder(in: memory)
         var random = SplitMix(seed: seed)
         let key = secret ?? Self.simulatedSecret(&random)
         transports = Transports(
@@ -57,7 +68,8 @@ package struct Core: ~Copyable {
             identity: identity,
             srtpContext: SRTPContext(engine: engine, refusesReuse: true),
             random: random,
-            secrets: SecretNumbers(key: key)
+            secrets: SecretNumbers(key: key),
+            memory: memory
         )
         receiver = Receiver(limits: limits)
         overload = Overload(limits.pressure)

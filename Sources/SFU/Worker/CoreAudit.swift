@@ -44,6 +44,19 @@ extension Core {
         return excess.map { "\($0.count) \($0.name), more than \($0.limit)" }
     }
 
+    /// All transports, and those whose media flows.
+    package var allTransports: Set<TransportID> {
+        Set(
+            (0..<transports.transports.capacity).compactMap { offset in
+                transports.transports.index(at: offset).map { transports[$0].id }
+            }
+        )
+    }
+
+    package var connectedTransports: Set<TransportID> {
+        allTransports.filter { transports[$0.place].state == .connected }
+    }
+
     /// State of every video slot, to debug a failed history.
     package var videoSlots: [String] {
         (0..<forwarder.slots.capacity).compactMap { offset in

@@ -34,6 +34,18 @@ package struct TCPListener: Sendable {
         return TCPListener(descriptor: descriptor, address: Address(bound))
     }
 
+    /// Makes a listener of an open descriptor if it listens on `wanted`; with port 0 any port does.
+    package static func adopt(_ descriptor: Int32, at wanted: Address) -> TCPListener? {
+        let family = wanted.isIPv6 ? KERNEL_SOCKET_IPV6 : 0
+        var bound = kernel_address()
+        guard kernel_socket_kind(descriptor) == Int32(KERNEL_SOCKET_TCP_LISTENER | family),
+            unsafe kernel_local_address(descriptor, &bound) == 0,
+            wanted.isSatisfied(by: Address(bound)),
+            kernel_listen_again(descriptor, backlog) == 0
+        else { return nil }
+        return TCPListener(descriptor: descriptor, address: Address(bound))
+    }
+
     package func close() { kernel_close(descriptor) }
 
     /// Accepts one connection, if any is waiting.

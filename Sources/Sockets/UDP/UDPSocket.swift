@@ -40,6 +40,19 @@ package struct UDPSocket: Sendable {
         return UDPSocket(descriptor: descriptor, address: Address(bound))
     }
 
+    /// Makes a socket of an open descriptor if it is a UDP socket bound to `wanted`; with port 0
+    /// any port does.
+    package static func adopt(_ descriptor: Int32, at wanted: Address) -> UDPSocket? {
+        let family = wanted.isIPv6 ? KERNEL_SOCKET_IPV6 : 0
+        var bound = kernel_address()
+        guard kernel_socket_kind(descriptor) == Int32(KERNEL_SOCKET_UDP | family),
+            unsafe kernel_local_address(descriptor, &bound) == 0,
+            wanted.isSatisfied(by: Address(bound)),
+            kernel_udp_prepare(descriptor, wanted.isIPv6) == 0
+        else { return nil }
+        return UDPSocket(descriptor: descriptor, address: Address(bound))
+    }
+
     package func close() { kernel_close(descriptor) }
 
     /// Sets the kernel buffers; returns those that came out smaller than `wanted`.
@@ -111,4 +124,11 @@ package struct BufferShortage: Equatable {
     package var sysctl: String
     package var wanted: Int
     package var got: Int
+}
+
+extension Address {
+    /// Whether a socket that was to be bound to this address may be bound to `bound`.
+    func isSatisfied(by bound: Address) -> Bool {
+        bound.port != 0 && with(port: 0) == bound.with(port: 0) && [0, bound.port].contains(port)
+    }
 }

@@ -1,9 +1,9 @@
 package import RTP
 
 /// Destination of a stream as plain RTP, for other tools.
-package struct RTPForwardTarget: Hashable, Sendable {
+package struct RTPForwardTarget: Hashable, Sendable, Codable {
     /// Audio or video of the stream.
-    package struct Line: Hashable, Sendable {
+    package struct Line: Hashable, Sendable, Codable {
         package var kind: MediaKind
         /// Destination of RTP; RTCP goes to the port above (RFC 3550 §11).
         package var address: Address

@@ -2,7 +2,7 @@
 ///
 /// Its path usually contains a key with which anybody could stream in the room's name. So its
 /// printed forms show the server only; `text` has all of it, for the connection itself.
-package struct StreamURL: Hashable, Sendable {
+package struct StreamURL: Hashable, Sendable, Codable {
     package let text: String
     /// Scheme in lowercase.
     package let scheme: String
@@ -89,9 +89,9 @@ extension StreamURL: CustomStringConvertible, CustomDebugStringConvertible, Cust
 }
 
 /// Destination and form of a live stream.
-package struct StreamTarget: Hashable, Sendable {
+package struct StreamTarget: Hashable, Sendable, Codable {
     /// Choice of the participants that are shown.
-    package enum Layout: String, Hashable, Sendable, CaseIterable {
+    package enum Layout: String, Hashable, Sendable, CaseIterable, Codable {
         /// One picture: a screen share, or else the active speaker; and the pinned beside it.
         case stage
         /// Tiles with as many participants as there are tiles, or with the pinned alone.

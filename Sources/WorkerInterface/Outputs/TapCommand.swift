@@ -24,7 +24,7 @@ package enum OutputCommand: Hashable, Sendable {
 }
 
 /// Use of the media that a tap reads.
-package enum OutputPurpose: Hashable, Sendable {
+package enum OutputPurpose: Hashable, Sendable, Codable {
     case recording
     case streaming(StreamTarget)
     /// Forwarding as plain RTP.
@@ -61,7 +61,7 @@ package struct OutputSetup: Hashable, Sendable {
 }
 
 /// Publication that a tap reads.
-package struct OutputTrack: Hashable, Sendable {
+package struct OutputTrack: Hashable, Sendable, Codable {
     /// Handle of the mirror, among those of the tap.
     package var publication: PublicationID
     package var participant: String

@@ -38,6 +38,9 @@ struct RandomWalk {
     private var seqs: [String: Int64] = [:]
     private(set) var transports: [String: (worker: Int, id: TransportID)] = [:]
     private var history: [String] = []
+    /// Records of the rooms, as saved.
+    private var saved: [String: [UInt8]] = [:]
+    private(set) var restarts = 0
 
     init(seed: UInt64) {
         var limits = ControlLimits()
@@ -65,7 +68,20 @@ struct RandomWalk {
             checkSettled()
             if calls.isOne(in: 6) { expire() }
             if calls.isOne(in: 8) { checkRooms() }
+            if calls.isOne(in: 60) { restart() }
         }
+    }
+
+    /// Ends the process; the next one goes on with what was saved, as if nothing had happened.
+    private mutating func restart() {
+        guard disagreement == nil else { return }
+        restarts += 1
+        note("the process dies")
+        driver.restart(with: saved, seed: seed &+ UInt64(restarts) << 32)
+        saved = [:]
+        workers = workers.indices.map { WalkWorker(index: $0) }
+        take(driver.plane.takeOutput())
+        checkRooms()
     }
 
     private mutating func wait(nanoseconds: Int64) {
@@ -191,7 +207,9 @@ struct RandomWalk {
                     workers[worker].apply(command)
                 }
             case .log, .close: break
-            case .subscribe, .serverEvent, .statistics, .exit: disagree("unasked for: \(output)")
+            case .save(let changes): for change in changes { saved[change.key] = change.value }
+            case .subscribe, .serverEvent, .statistics, .exit, .upgrade:
+                disagree("unasked for: \(output)")
             }
         }
     }

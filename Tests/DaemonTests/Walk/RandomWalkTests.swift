@@ -17,6 +17,7 @@ import Testing
         walk.run(count)
         if let disagreement = walk.disagreement { Issue.record("\(disagreement)") }
         #expect(walk.refusals > walk.steps / 6, "too few refusals to tell")
+        #expect(walk.restarts > walk.steps / 400, "too few restarts to tell")
         guard Self.number("SFUD_WALK") != nil else { return }
         print(
             "\(walk.steps) calls, \(walk.refusals) of them refused, \(walk.met.count) pairs of",

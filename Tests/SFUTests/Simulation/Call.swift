@@ -20,6 +20,8 @@ struct Call: ~Copyable {
     /// Of these, the RTP and RTCP datagrams; below, the bytes of all.
     private(set) var misdirectedMedia = 0
     private(set) var misdirectedBytes = 0
+    /// Memory of the core that a crash does not end, and the state that commands have made.
+    var life: Life?
     /// Peers whose network is down.
     var silent: Set<Int> = []
     /// Whether the peer at a path answers our checks.
@@ -76,10 +78,18 @@ struct Call: ~Copyable {
         seed: UInt64 = 1,
         limits: CoreLimits = .default,
         profiles: [SRTPProfile] = DTLSIdentity.profiles,
-        engine: SRTPEngine = .best
+        engine: SRTPEngine = .best,
+        isSaved: Bool = false
     ) throws {
         identity = try DTLSIdentity(profiles: profiles)
-        core = Core(limits: limits, seed: seed, identity: identity, engine: engine)
+        life = isSaved ? Life(limits: limits, engine: engine) : nil
+        core = Core(
+            limits: limits,
+            seed: seed,
+            identity: identity,
+            engine: engine,
+            memory: life?.memory
+        )
         core.setWallClock(offsetNanoseconds: 1_700_000_000_000_000_000)
     }
 
@@ -139,6 +149,7 @@ struct Call: ~Copyable {
     }
 
     mutating func apply(_ command: WorkerCommand) {
+        life?.note(command)
         core.apply(command, at: now, into: &output)
         settle()
     }
@@ -186,6 +197,7 @@ struct Call: ~Copyable {
                     continue
                 }
                 let datagram = Array(output[position].indices.map { output[position][$0] })
+                if let life, !life.letsOut() { continue }
                 inspects(peers[index], datagram)
                 if silent.contains(index) || loses(false, datagram) { continue }
                 let isCheck = datagram[0] == 0 && datagram[1] == 1

@@ -50,14 +50,15 @@ struct IndexRandomWalk: ~Copyable {
         isLossy: Bool,
         profile: SRTPProfile = .aeadAes128Gcm,
         engine: SRTPEngine = .best,
-        frameSize: ClosedRange<Int> = 20...59
+        frameSize: ClosedRange<Int> = 20...59,
+        isSaved: Bool = false
     ) throws {
         noise = SeededRandom(seed: seed &* 0x9e37_79b9)
         self.isLossy = isLossy
         self.frameSize = frameSize
         // The ledger decrypts with the other engine.
         ledger = PacketLedger(engine: SRTPEngine.available.first { $0 != engine } ?? engine)
-        call = try Call(seed: seed, profiles: [profile], engine: engine)
+        call = try Call(seed: seed, profiles: [profile], engine: engine, isSaved: isSaved)
         let ledger = ledger
         call.inspects = { peer, datagram in ledger.note(datagram, to: peer) }
         call.join(publications: [Media.video(1, rids: ["q", "h"])])

@@ -29,7 +29,7 @@ extension IndexRandomWalk {
     }
 
     private mutating func nearRTXWrap(_ slot: SlotID) {
-        call.core.forwarder.slotRecords[slot.place].rtxIndex = 65_530
+        call.core.forwarder.repairs[slot.place] = SavedRepair(after: 65_530)
     }
 
     private func isNearWrap(_ slot: SlotID) -> Bool {

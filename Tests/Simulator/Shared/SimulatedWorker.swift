@@ -70,9 +70,19 @@ package final class SimulatedWorker {
     /// Workers whose ring has been written to since this was last cleared.
     var rung: Set<Int> = []
     private var lastRound: Instant
+    /// Memory that outlives the process.
+    private let region: SavedRegion
+    private var older: SavedState?
 
-    init(index: Int, core: consuming Core, relays: consuming RelayPort, at now: Instant) {
+    init(
+        index: Int,
+        core: consuming Core,
+        relays: consuming RelayPort,
+        _ region: SavedRegion,
+        at now: Instant
+    ) {
         self.index = index
+        self.region = region
         // Any full output ends a turn, as time stands still during a round.
         round = WorkerRound(core: core, at: now, cpu: 0, turnNanoseconds: 0)
         self.relays = relays
@@ -81,11 +91,19 @@ package final class SimulatedWorker {
         refusesUntil = now
     }
 
-    /// Makes workers with rings between them, each with a core of its own.
+    /// What the worker has left in its memory.
+    var state: SavedState? { older ?? SavedRegion(copying: region).state }
+
+    /// Makes the next worker go on from the memory as it is now (a planted bug).
+    func keepState() { older = SavedRegion(copying: region).state }
+
+    /// Makes workers with rings between them, each with a core of its own, that go on from what
+    /// those of an earlier process have left.
     static func mesh(
         of count: Int,
         packetPool: Int,
         identity: DTLSIdentity,
+        after previous: [SavedState?] = [],
         at now: Instant,
         random: inout SeededRandom
     ) -> [SimulatedWorker] {
@@ -93,15 +111,28 @@ package final class SimulatedWorker {
         var limits = CoreLimits.default
         limits.packetPool = packetPool
         return (0..<count).map { index in
+            let region = SavedRegion(transports: Self.transports, slots: Self.slots)
             let core = Core(
                 limits: limits,
                 seed: random.next(),
                 identity: identity,
-                engine: .best
+                engine: .best,
+                memory: region.makeMemory(),
+                previous: previous.indices.contains(index) ? previous[index] : nil
             )
-            return SimulatedWorker(index: index, core: core, relays: mesh.port(of: index), at: now)
+            return SimulatedWorker(
+                index: index,
+                core: core,
+                relays: mesh.port(of: index),
+                region,
+                at: now
+            )
         }
     }
+
+    /// Objects of a worker that its memory has room for.
+    private static let transports = 256
+    private static let slots = 1_024
 
     /// Runs rounds until all datagrams are read that have arrived so far.
     ///

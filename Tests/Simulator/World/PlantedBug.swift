@@ -29,6 +29,9 @@ package enum PlantedBug: String, CaseIterable {
     case eventGap = "event-gap"
     case eventRepeated = "event-repeated"
     case staleAddress = "stale-address"
+    case lostRecord = "lost-record"
+    case oldMemory = "old-memory"
+    case forgottenResume = "forgotten-resume"
 
     /// The bug in a few words.
     package var text: String {
@@ -59,6 +62,9 @@ package enum PlantedBug: String, CaseIterable {
         case .eventGap: "one event in 100 is lost"
         case .eventRepeated: "one in 100 is told twice"
         case .staleAddress: "media stays with the address that a client has moved away from"
+        case .lostRecord: "one change of a room in 20 is not saved for the next process"
+        case .oldMemory: "the next process goes on from the indexes of some moment before"
+        case .forgottenResume: "one transport in eight is not continued by the next process"
         }
     }
 }

@@ -55,6 +55,9 @@ package final class World {
     package var tally = Tally()
 
     var plane: ControlPlane
+    var setup: ControlSetup
+    /// Records of the rooms, as saved for the next process.
+    var saved: [String: [UInt8]] = [:]
     var workers: [SimulatedWorker] = []
     var clients: [Int: WorldClient] = [:]
     var clientsByPath: [Path: Int] = [:]
@@ -111,6 +114,7 @@ package final class World {
     var isSettling = false
 
     let identity: DTLSIdentity
+    let packetPool: Int
     let context = SRTPContext(engine: .best)
     /// Usual number of rooms.
     let roomCount: Int
@@ -147,6 +151,8 @@ package final class World {
         package var hostile = 0
         /// Pairs of viewer and source whose media was received.
         package var alive = 0
+        /// Processes that went on after another.
+        package var restarts = 0
 
         package init() {}
     }
@@ -176,25 +182,24 @@ package final class World {
         var limits = ControlLimits()
         limits.workerSpread = 0
         if random.chance(0.3) { limits.eventsPerRoom = 20 }
-        plane = ControlPlane(
-            ControlSetup(
-                version: "1",
-                bootID: "boot",
-                startTime: unixOffset,
-                random: source,
-                fingerprint: identity.fingerprint,
-                candidates: (0..<count).map {
-                    [Address(ipv4: 0x7f00_0001, port: 5004 + UInt16($0))]
-                },
-                udp: (0..<count).map { "127.0.0.1:\(5004 + $0)" },
-                limits: limits
-            )
+        setup = ControlSetup(
+            version: "1",
+            bootID: "boot",
+            startTime: unixOffset,
+            random: source,
+            fingerprint: identity.fingerprint,
+            candidates: (0..<count).map {
+                [Address(ipv4: 0x7f00_0001, port: 5004 + UInt16($0))]
+            },
+            udp: (0..<count).map { "127.0.0.1:\(5004 + $0)" },
+            limits: limits
         )
+        plane = ControlPlane(setup)
         wakes = Array(repeating: nil, count: count)
         stalled = Array(repeating: now, count: count)
         mirrors = Array(repeating: [], count: count)
         callers = Callers()
-        let packetPool = random.chance(0.3) ? 1_024 : 4_096
+        packetPool = random.chance(0.3) ? 1_024 : 4_096
         workers = SimulatedWorker.mesh(
             of: count,
             packetPool: packetPool,

@@ -79,7 +79,8 @@ extension World {
 
     /// Injects a fault.
     private func fail() {
-        switch random.pick(0...9) {
+        switch random.pick(0...10) {
+        case 10: if random.chance(0.3) { upgrade() } else { crash() }
         case 0, 1: if let client = random.pick(livingClients) { move(client) }
         case 2, 3: cutOff()
         case 4: stallWorker()

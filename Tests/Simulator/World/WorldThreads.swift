@@ -18,6 +18,7 @@ extension World {
         if strikes(.forgottenWithdrawal) { worker.omissions.insert(.withdrawal) }
         if strikes(.forgottenFlush, oneIn: 20) { worker.omissions.insert(.flush) }
         if strikes(.forgottenRing) { worker.omissions.insert(.publishing) }
+        if strikes(.oldMemory, oneIn: 20) { worker.keepState() }
         worker.round(at: now, through: self)
         for other in worker.rung.sorted() { wake(other) }
         worker.rung = []
@@ -120,7 +121,11 @@ extension World {
         case .subscribe(let connection, let events, let replay):
             callers.subscribe(connection, rooms: events.rooms)
             for event in replay { deliver(event: event.line, on: connection) }
-        case .serverEvent, .statistics, .log, .close, .exit: break
+        case .save(let changes):
+            for change in changes where !strikes(.lostRecord, oneIn: 20) {
+                saved[change.key] = change.value
+            }
+        case .serverEvent, .statistics, .log, .close, .exit, .upgrade: break
         }
     }
 
@@ -160,6 +165,7 @@ extension World {
             where binding?.open == true && strikes(.forgottenBind, oneIn: 8):
                 break
             case .close where strikes(.placeKept, oneIn: 8): break
+            case .resume where strikes(.forgottenResume, oneIn: 8): break
             case .configure(_, let configuration) where plant == .openedAtReconfigure:
                 passed.append(command)
                 passed += configuration.publications.map { .gate($0.id, open: true) }

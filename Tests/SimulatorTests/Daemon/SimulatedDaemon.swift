@@ -321,7 +321,9 @@ extension SimulatedDaemon {
                 replies[id] = reply.outcome
                 if keepsFlows { flowsAtReply[id] = flows }
             case .commands(let worker, let commands): workers[worker].mailbox += commands
-            case .event, .serverEvent, .statistics, .subscribe, .log, .close, .exit: break
+            case .event, .serverEvent, .statistics, .subscribe, .log, .close, .exit, .upgrade,
+                .save:
+                break
             }
         }
     }

@@ -60,14 +60,16 @@ class Sfud:
         host: str = "127.0.0.1",
         workers: int = 2,
         under: tuple[str, ...] = (),
+        keeper: bool = False,
     ) -> "Sfud":
         """Starts it and awaits the ready line; `flags` are additional ones, and `under` is a
-        command prefix that execs it."""
+        command prefix that execs it. With `keeper` the process is the daemon's keeper."""
         daemon = cls(Path(tempfile.mkdtemp(prefix="sfud-")))
         daemon.udp = f"{host}:{free_ports(workers)}"
         daemon.process = await process.start(
             *under,
             binary(),
+            *(["--keeper"] if keeper else []),
             "--ipc",
             daemon.ipc,
             "--udp",
@@ -91,6 +93,12 @@ class Sfud:
             await process.kill(daemon.process)
             raise AssertionError(f"no ready line but {line!r}; its log:\n{daemon.log_text()}")
         return daemon
+
+    def child(self) -> int:
+        """Returns the process id of the keeper's daemon; 0 if there is none at the moment."""
+        pid = self.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return int(children[0]) if children else 0
 
     def client(self) -> IPC:
         """Returns a connection to its IPC, to be entered with `async with`."""

@@ -31,11 +31,18 @@ final class SfudAdapter: Adapter {
         var sources: [String: [UInt32]] = [:]
     }
 
-    init(environment: [String: String] = [:]) { self.environment = environment }
+    /// Whether a keeper starts sfud again when it ends.
+    private let hasKeeper: Bool
+
+    init(environment: [String: String] = [:], hasKeeper: Bool = false) {
+        self.environment = environment
+        self.hasKeeper = hasKeeper
+    }
 
     /// Uses a running sfud, whose process belongs to the caller.
     init(ipc: String) {
         environment = [:]
+        hasKeeper = false
         state.withLock { $0.client = SFUClient(path: ipc) }
     }
 
@@ -50,7 +57,7 @@ final class SfudAdapter: Adapter {
         let executable = launch.executable ?? Self.executable
         let child = try Child(
             executable,
-            [
+            (hasKeeper ? ["--keeper"] : []) + [
                 "--config", configuration, "--ipc", ipc, "--udp", "127.0.0.1:0",
                 "--http", "127.0.0.1:0", "--workers", "\(launch.workers)",
             ],
@@ -192,6 +199,25 @@ final class SfudAdapter: Adapter {
             throw AdapterError("\(participant) has no stream")
         }
         return stream.rawValue
+    }
+
+    /// Ends the daemon's process, so that the next one goes on; returns when that answers.
+    func replace(by end: Bench.LifeEnd) async throws {
+        let client = try client()
+        let before = try await client.serverInfo()
+        switch end {
+        case .upgrade: try await client.upgrade(binary: nil)
+        case .kill:
+            guard let keeper = state.withLock({ $0.child?.pid }),
+                let child = ProcessUsage.children(of: keeper).first
+            else { throw AdapterError("the keeper has no child") }
+            kill(child, SIGKILL)
+        }
+        for _ in 0..<200 {
+            if let info = try? await client.serverInfo(), info.started != before.started { return }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        throw AdapterError("sfud does not come back")
     }
 
     /// Returns the daemon's own counters.

@@ -28,6 +28,11 @@ final class Client {
         ownSSRC = SSRC(rawValue: UInt32(truncatingIfNeeded: seed))
     }
 
+    /// Returns the longest time without a packet on some slot since the last call, in nanoseconds.
+    func takeLongestPause(at now: Instant) -> Int64 {
+        slots.indices.reduce(0) { max($0, slots[$1].takePause(at: now)) }
+    }
+
     func watch(_ slots: [SlotCheck], keepsFrames: Bool) {
         self.slots += slots
         if keepsFrames { frames = VP8FrameAssembler() }

@@ -255,6 +255,10 @@ extension MediaLoop {
                     snapshot.video += slot.total
                 }
             }
+            snapshot.longestPause = max(
+                snapshot.longestPause,
+                client.takeLongestPause(at: snapshot.at)
+            )
             if let publisher = client.publisher { snapshot.publishers += publisher.tally }
             snapshot.retransmissions += client.retransmissions
             snapshot.unsignalledPackets += client.unsignalledPackets

@@ -17,6 +17,9 @@ struct SlotCheck {
     /// Track that the stream carries, with the offset of its numbers from the track's.
     private var current: (track: Int, distance: Distance)?
     private var burst = (start: Int64.min, count: UInt64(0))
+    /// Time of the last packet, and the longest time without one.
+    private var latest: Instant?
+    private var pause: Int64 = 0
 
     private struct Distance: Equatable {
         /// Sequence number minus index in the track.
@@ -82,6 +85,7 @@ struct SlotCheck {
         tally.received += 1
         tally.bytes += UInt64(packet.bytes.count)
         reception.note(packet.timestamp, at: now)
+        notePause(at: now)
         noteBurst(at: now)
         guard let current,
             let sent = tracks[current.track].packet(number - current.distance.index),
@@ -173,6 +177,18 @@ struct SlotCheck {
             tally.discontinuities += 1
         }
         current = (track, distance)
+    }
+
+    private mutating func notePause(at now: Instant) {
+        if let latest { pause = max(pause, now.nanoseconds(since: latest)) }
+        latest = now
+    }
+
+    /// Returns the longest time without a packet since the last call, in nanoseconds.
+    mutating func takePause(at now: Instant) -> Int64 {
+        defer { pause = 0 }
+        guard let latest else { return 0 }
+        return max(pause, now.nanoseconds(since: latest))
     }
 
     private mutating func noteBurst(at now: Instant) {

@@ -12,6 +12,8 @@ struct Snapshot: Sendable {
     /// Latency without the wait in the bench's own sockets.
     var arrivals = LatencyHistogram()
     var connected = 0
+    /// Longest time without a packet on some slot since the previous snapshot, in nanoseconds.
+    var longestPause: Int64 = 0
     var retransmissions: UInt64 = 0
     var unsignalledPackets: UInt64 = 0
     var senderReports: UInt64 = 0

@@ -24,6 +24,9 @@ enum Figure: String, Sendable, CaseIterable {
     case framesDecoded, framesFailed
     /// Joins for each second of time, and for each second of the SFU's CPU.
     case joinsPerSecond, joinsPerCPUSecond
+    /// Longest time in which some viewer received nothing, over one end of the process, in
+    /// milliseconds; what was lost, and how many keyframes were asked for, each time.
+    case pause50, pause99, pauseMax, lostPerLife, keyframesPerLife
     /// Bytes of resident memory.
     case residentBytes, bytesPerViewer, bytesPerSubscription
     /// CPU of the SFU's busiest and second-busiest thread, in microseconds a packet.
@@ -122,6 +125,9 @@ struct Outcome: Sendable {
             (.latency99, "p99 %.2f", 1), (.latency999, "p99.9 %.2f ms", 1),
             (.arrival99, "at the socket p99 %.2f ms", 1),
             (.burst, "burst %.0f", 1), (.joinsPerSecond, "%.0f joins/s", 1),
+            (.pause50, "nothing for p50 %.0f", 1), (.pause99, "p99 %.0f", 1),
+            (.pauseMax, "at most %.0f ms", 1), (.lostPerLife, "%.1f lost each time", 1),
+            (.keyframesPerLife, "%.1f keyframes asked for", 1),
             (.joinsPerCPUSecond, "%.0f joins/CPU s", 1), (.bytesPerViewer, "%.0f B/viewer", 1),
             (.bytesPerSubscription, "%.0f B/subscription", 1), (.speedup, "%.2f times", 1),
             (.knee, "knee %.0f", 1), (.exponent, "exponent %.2f", 1),

@@ -52,6 +52,7 @@ final class Bench {
             case .storm: try await storm()
             case .workers: try await workers()
             case .idle: try await idle()
+            case .lives: try await lives()
             case .control: try await control()
             case .crowd: try await crowd()
             case .beside: try await beside()

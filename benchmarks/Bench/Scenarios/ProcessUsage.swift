@@ -45,6 +45,12 @@ struct ProcessUsage: Sendable {
         return usage
     }
 
+    /// Returns the processes that a process has started and that have not ended.
+    static func children(of process: Int32) -> [Int32] {
+        let list = text("/proc/\(process)/task/\(process)/children") ?? ""
+        return list.split(separator: " ").compactMap { Int32($0) }
+    }
+
     /// Returns the CPU time since `earlier`, in nanoseconds.
     func nanoseconds(since earlier: Self) -> Int64 {
         threadsSince(earlier).reduce(0) { $0 + $1.nanoseconds }

@@ -9,6 +9,7 @@ enum ScenarioID: String, CaseIterable, Sendable {
     case storm = "P10"
     case workers = "P12"
     case idle = "P14"
+    case lives = "LIVES"
     case control = "CONTROL"
     case crowd = "CROWD"
     case beside = "BESIDE"
@@ -22,7 +23,7 @@ enum ScenarioID: String, CaseIterable, Sendable {
     /// These are the ordinary loads; provoked failures and what has no media must be named.
     static let usual = allCases.filter { !named.contains($0) }
 
-    private static let named: Set<Self> = [.crowd, .flood, .overload, .churn, .hostile]
+    private static let named: Set<Self> = [.lives, .crowd, .flood, .overload, .churn, .hostile]
 
     var summary: String {
         switch self {
@@ -35,6 +36,7 @@ enum ScenarioID: String, CaseIterable, Sendable {
         case .storm: "500 joins at once beside a running room, then 50 a second"
         case .workers: "one room on one worker, then on two"
         case .idle: "2,000 connected and nothing sent: CPU and memory"
+        case .lives: "the daemon is upgraded, and killed, while one publisher has 200 viewers"
         case .control: "50 viewers, alone and beside 5,000 calls a second about another room"
         case .crowd: "a room of 10,000: 1,000 messages a second to all, beside joins"
         case .beside: "ten rooms of four, alone and on the worker of a room of 100"

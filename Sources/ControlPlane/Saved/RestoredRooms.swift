@@ -1,0 +1,154 @@
+import Contract
+import JSON
+package import RTP
+import Rooms
+import WorkerInterface
+
+// A control plane that goes on with the rooms of an earlier process.
+
+extension ControlPlane {
+    /// Restores the rooms from the records that an earlier process has saved.
+    ///
+    /// The output then builds all workers from nothing and saves everything anew. A room with a
+    /// record that cannot be read is left out and logged; without the process's own record, all
+    /// are.
+    ///
+    /// `now` is the time on the monotonic clock of the earlier process; `unixTime` is the same
+    /// moment, in seconds.
+    package init(
+        _ setup: ControlSetup,
+        restoring saved: [String: [UInt8]],
+        at now: Instant,
+        unixTime: Double
+    ) {
+        self.init(setup)
+        clock = WallClock(instant: now, unixTime: unixTime)
+        setTime(now)
+        restore(saved, at: now)
+        for worker in 0..<setup.workers {
+            output.append(.commands(worker: worker, [.endResumption]))
+        }
+    }
+
+    private mutating func restore(_ saved: [String: [UInt8]], at now: Instant) {
+        guard !saved.isEmpty else { return }
+        let process: ProcessRecord
+        do {
+            process = try RestoredRecords.decode(saved[RoomRecords.processKey])
+        } catch {
+            output.append(.log(.error, "saved rooms are left out", [("error", "\(error)")]))
+            return
+        }
+        take(bootID: process.boot)
+        shared.lastSubscription = process.lastSubscription
+        shared.taps?.lastID = process.lastTap
+        var groups: [String: RestoredRecords] = [:]
+        for (key, value) in saved {
+            guard let (kind, room, name) = RoomRecords.parts(of: key) else { continue }
+            groups[room, default: RestoredRecords()].add(kind, name, value)
+        }
+        for (name, records) in groups.sorted(by: { $0.key < $1.key }) {
+            restore(name, records)
+        }
+        restoreHandles(process)
+        for name in rooms.names {
+            guard let change = rooms.entries[name]?.room.rebuildWorkers(&shared) else { continue }
+            conclude(Room.Outcome(change: change), in: name, at: now)
+        }
+    }
+
+    private mutating func restore(_ name: String, _ records: RestoredRecords) {
+        do {
+            try journals.restore(name, RestoredRecords.decode(records.journal), records.events)
+            guard records.room != nil else { return }
+            rooms.open(try RoomEntry(records, shared, setup.limits))
+        } catch {
+            journals.close(name)
+            let fields = [("room", name), ("error", "\(error)")]
+            output.append(.log(.error, "saved room is left out", fields))
+        }
+    }
+
+    /// Makes the pools of handles, so that no handle is given twice.
+    private mutating func restoreHandles(_ process: ProcessRecord) {
+        var used: [Int: Room.Handles] = [:]
+        for entry in rooms.entries.values {
+            for (worker, handles) in entry.room.handles {
+                used[worker, default: Room.Handles()].add(handles)
+            }
+        }
+        for worker in shared.identifiers.indices {
+            let highest =
+                process.generations.indices.contains(worker)
+                ? process.generations[worker] : nil
+            shared.identifiers[worker].restore(
+                used[worker] ?? Room.Handles(),
+                transportsAbove: highest?.transports ?? 0,
+                publicationsAbove: highest?.publications ?? 0,
+                slotsAbove: highest?.slots ?? 0
+            )
+        }
+    }
+
+}
+
+/// Records of one room.
+private struct RestoredRecords {
+    var room: [UInt8]?
+    var journal: [UInt8]?
+    var participants: [[UInt8]] = []
+    var streams: [[UInt8]] = []
+    var subscriptions: [[UInt8]] = []
+    var topics: [String: [UInt8]] = [:]
+    var events: [UInt64: EventLine] = [:]
+
+    mutating func add(_ kind: RoomRecords.Kind, _ name: String, _ value: [UInt8]) {
+        switch kind {
+        case .process: break
+        case .room: room = value
+        case .journal: journal = value
+        case .participant: participants.append(value)
+        case .stream: streams.append(value)
+        case .subscription: subscriptions.append(value)
+        case .topic: topics[name] = value
+        case .event:
+            guard let seq = UInt64(name), let end = value.firstIndex(of: UInt8(ascii: "\n")) else {
+                return
+            }
+            let event = String(decoding: value[..<end], as: UTF8.self)
+            events[seq] = EventLine(name: event, line: Array(value[(end + 1)...]))
+        }
+    }
+
+    static func decode<Record: Decodable>(_ bytes: [UInt8]?) throws -> Record {
+        try JSON(parsing: bytes ?? []).decode(Record.self, isClosed: false)
+    }
+}
+
+extension RoomEntry {
+    fileprivate init(
+        _ records: RestoredRecords,
+        _ shared: Room.Shared,
+        _ limits: ControlLimits
+    ) throws {
+        let own: RoomRecord = try RestoredRecords.decode(records.room)
+        let people: [ParticipantRecord] = try records.participants.map(RestoredRecords.decode)
+        let room = try Room(
+            own.room,
+            participants: people.map(\.participant),
+            streams: records.streams.map(RestoredRecords.decode),
+            subscriptions: records.subscriptions.map(RestoredRecords.decode),
+            shared: shared
+        )
+        self.init(room: room, settings: own.settings, limits: limits)
+        custom = own.custom
+        for record in people {
+            guard let custom = record.custom else { continue }
+            keep(custom, for: record.participant.id)
+        }
+        for (name, topic) in records.topics {
+            try messages.restore(name, RestoredRecords.decode(topic))
+        }
+        messages.restore(lastNumber: own.lastMessage)
+    }
+}

@@ -1,0 +1,188 @@
+import Contract
+import JSON
+import RTP
+import Rooms
+import WorkerInterface
+
+/// Keys of the records that are saved.
+///
+/// A key is a letter, the room's name and a name within the room, between slashes. No room's name
+/// has a slash.
+struct RoomRecords {
+    enum Kind: String {
+        case process = "x"
+        case room = "r"
+        case participant = "p"
+        case stream = "s"
+        case subscription = "u"
+        case topic = "m"
+        case journal = "j"
+        case event = "e"
+    }
+
+    static let processKey = "x"
+
+    static func key(_ kind: Kind, _ room: String, _ name: String = "") -> String {
+        "\(kind.rawValue)/\(room)/\(name)"
+    }
+
+    /// Splits a key; `nil` if it is none.
+    static func parts(of key: String) -> (kind: Kind, room: String, name: String)? {
+        let parts = key.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, let kind = Kind(rawValue: String(parts[0])) else { return nil }
+        return (kind, String(parts[1]), String(parts[2]))
+    }
+
+    /// Keys of each room's records, other than its journal's, to remove them with the room.
+    private var keys: [String: Set<String>] = [:]
+    /// Record of the process as last saved.
+    var process: [UInt8] = []
+
+    /// Notes a change of a record of a room.
+    mutating func note(_ change: SavedChange, of room: String) {
+        if change.value == nil {
+            keys[room]?.remove(change.key)
+        } else {
+            keys[room, default: []].insert(change.key)
+        }
+    }
+
+    /// Returns the removals of all records of a room.
+    mutating func removeAll(of room: String) -> [SavedChange] {
+        let removed = keys.removeValue(forKey: room) ?? []
+        return removed.sorted().map { SavedChange(key: $0, value: nil) }
+    }
+}
+
+/// A record that says something impossible.
+struct UnreadableRecord: Error { let cause: String }
+
+/// The process's own record: numbers that are never given twice.
+struct ProcessRecord: Codable {
+    /// Highest generations of a worker's handles.
+    struct Generations: Codable {
+        var transports: UInt32
+        var publications: UInt32
+        var slots: UInt32
+    }
+
+    var boot: String
+    var lastSubscription: UInt64
+    var lastTap: OutputID
+    var generations: [Generations]
+}
+
+/// A room's own record.
+struct RoomRecord: Codable {
+    var room: Room.Saved
+    var settings: RoomSettings
+    var custom: JSON
+    var lastMessage: UInt64
+}
+
+/// Record of a participant.
+struct ParticipantRecord: Codable {
+    var participant: Room.SavedParticipant
+    var custom: JSON?
+}
+
+extension ControlPlane {
+    /// Returns the records that have changed since the last call.
+    mutating func takeUnsaved() -> [SavedChange] {
+        var changes: [SavedChange] = []
+        for name in rooms.entries.takeChanged().sorted() {
+            // A room of the same name may have ended before.
+            if rooms.entries[name]?.savedRecord.isEmpty == true {
+                changes += rooms.records.removeAll(of: name)
+            }
+            let own = rooms.entries.withValue(of: name) { $0.takeChanges() }
+            // That access is none to be saved.
+            rooms.entries.forgetChange(of: name)
+            guard let own else {
+                changes += rooms.records.removeAll(of: name)
+                continue
+            }
+            for change in own { rooms.records.note(change, of: name) }
+            changes += own
+        }
+        changes += takeUnsavedEvents()
+        // The boot id is saved before there are rooms.
+        guard !changes.isEmpty || rooms.records.process.isEmpty else { return [] }
+        let process = JSON.encoded(processRecord)
+        if process != rooms.records.process {
+            rooms.records.process = process
+            changes.append(SavedChange(key: RoomRecords.processKey, value: process))
+        }
+        return changes
+    }
+
+    private mutating func takeUnsavedEvents() -> [SavedChange] {
+        var changes: [SavedChange] = []
+        let unsaved = journals.takeUnsaved()
+        for room in unsaved.journals.union(unsaved.events.keys).sorted() {
+            let journal = journals.saved(room).map(JSON.encoded)
+            changes.append(SavedChange(key: RoomRecords.key(.journal, room), value: journal))
+            for (seq, event) in (unsaved.events[room] ?? [:]).sorted(by: { $0.key < $1.key }) {
+                let key = RoomRecords.key(.event, room, "\(seq)")
+                let value = event.map { Array("\($0.name)\n".utf8) + $0.line }
+                changes.append(SavedChange(key: key, value: value))
+            }
+        }
+        return changes
+    }
+
+    private var processRecord: ProcessRecord {
+        ProcessRecord(
+            boot: setup.bootID,
+            lastSubscription: shared.lastSubscription,
+            lastTap: shared.taps?.lastID ?? 0,
+            generations: shared.identifiers.map { identifiers in
+                ProcessRecord.Generations(
+                    transports: identifiers.transports.highest,
+                    publications: identifiers.publications.highest,
+                    slots: identifiers.slots.highest
+                )
+            }
+        )
+    }
+}
+
+extension RoomEntry {
+    /// Returns the room's records that have changed since the last call, but no events.
+    fileprivate mutating func takeChanges() -> [SavedChange] {
+        let name = room.name
+        var changes: [SavedChange] = []
+        func change(_ kind: RoomRecords.Kind, _ part: String, _ value: [UInt8]?) {
+            let key = RoomRecords.key(kind, name, part)
+            changes.append(SavedChange(key: key, value: value))
+        }
+        let parts = room.takeUnsavedParts()
+        for id in takeUnsavedCustoms().union(parts.participants.keys).sorted() {
+            let record = room.saved(participant: id).map {
+                JSON.encoded(ParticipantRecord(participant: $0, custom: customs[id]))
+            }
+            change(.participant, id, record)
+        }
+        for (id, stream) in parts.streams.sorted(by: { $0.key < $1.key }) {
+            change(.stream, id, stream.map(JSON.encoded))
+        }
+        for (number, part) in parts.subscriptions.sorted(by: { $0.key < $1.key }) {
+            change(.subscription, "\(number)", part.map(JSON.encoded))
+        }
+        for (topic, record) in messages.takeUnsaved().sorted(by: { $0.key < $1.key }) {
+            change(.topic, topic, record)
+        }
+        let own = RoomRecord(
+            room: room.saved,
+            settings: settings,
+            custom: custom,
+            lastMessage: messages.lastNumber
+        )
+        let record = JSON.encoded(own)
+        if record != savedRecord {
+            savedRecord = record
+            change(.room, "", record)
+        }
+        return changes
+    }
+}

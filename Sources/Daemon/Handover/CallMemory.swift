@@ -1,0 +1,143 @@
+import ControlPlane
+import Kernel
+import RTP
+import Records
+import SFU
+
+/// This life's memory of its calls, and what the life before has left of them.
+///
+/// Two names alternate, so that the memory of two lives can be kept for a moment.
+final class CallMemory {
+    private static let names = ["calls.0", "calls.1"]
+    /// Epoch of the fences that end the resumption; the control plane counts its own from 1.
+    static let fenceEpoch = UInt64.max
+
+    let current: LifeMemory
+    private(set) var previous: PreviousLife?
+    private let handover: Handover
+    private let log: Log
+    private var previousName: String?
+    private var records: RecordLog?
+    /// Workers that have not yet resumed their transports.
+    private var resuming: Set<Int> = []
+
+    /// Opens what the life before has left, if this one can go on from it, and makes new memory.
+    init(
+        _ shape: LifeMemory.Shape,
+        _ handover: Handover,
+        _ log: Log,
+        at now: Instant
+    ) throws(SystemError) {
+        self.handover = handover
+        self.log = log
+        for name in Self.names {
+            let found = handover.adopt(name) { SharedMemory(adopting: $0, isWritable: true) }
+            guard let memory = found else { continue }
+            do throws(PreviousLife.Refusal) {
+                let found = try PreviousLife(memory, shape, at: now)
+                if let other = previous, other.life > found.life {
+                    handover.discard(memory.descriptor, name)
+                } else {
+                    if let previousName, let other = previous {
+                        handover.discard(other.memory.descriptor, previousName)
+                    }
+                    previous = found
+                    previousName = name
+                }
+            } catch {
+                if error != .nothing {
+                    log.warning("calls are not continued", [("reason", error.words)])
+                }
+                handover.discard(memory.descriptor, name)
+            }
+        }
+        current = try LifeMemory(
+            shape,
+            life: (previous?.life ?? 0) + 1,
+            suspicion: previous?.suspicion ?? 0,
+            at: now
+        )
+        records = unsafe RecordLog(formatting: current.rooms)
+    }
+
+    /// Rooms that the life before has saved.
+    var savedRooms: [String: [UInt8]] {
+        guard let previous else { return [:] }
+        do throws(SavedRecords.Failure) {
+            let saved = unsafe try SavedRecords(reading: previous.rooms)
+            if saved.lost > 0 {
+                log.error("saved rooms are damaged", [("rooms", "\(saved.lost)")])
+            }
+            var rooms: [String: [UInt8]] = [:]
+            for records in saved.scopes.values {
+                for (key, value) in records {
+                    rooms[String(decoding: key.bytes, as: UTF8.self)] = value
+                }
+            }
+            return rooms
+        } catch {
+            log.error("saved rooms cannot be read", [("reason", error.rawValue)])
+            return [:]
+        }
+    }
+
+    /// Saves changes of rooms, before anybody hears of them.
+    ///
+    /// The changes of one room are saved as one, so that damage costs that room alone.
+    func save(_ changes: [SavedChange]) {
+        var groups: [String: RecordGroup] = [:]
+        for change in changes {
+            let scope = change.scope
+            groups[scope, default: RecordGroup(scope: scope)].changes.append(
+                RecordChange(RecordKey(Array(change.key.utf8)), change.value)
+            )
+        }
+        for group in groups.values where records?.isUsable == true {
+            guard records?.append(group) == false else { continue }
+            log.error("rooms are no longer saved", [("reason", "the memory for them is full")])
+        }
+    }
+
+    /// Makes this life the only one that may use its indexes; call it before anything is sent.
+    func takeOver(workers: Int) {
+        previous?.consume()
+        if let previous, let previousName {
+            handover.discard(previous.memory.descriptor, previousName)
+            resuming = Set(0..<workers)
+        } else {
+            current.publish(.usable)
+        }
+        previousName = nil
+        let name = Self.names[Int(current.life % 2)]
+        handover.keep(current.memory.descriptor, as: name)
+    }
+
+    /// Notes that a worker has resumed its transports; from the last one on the next life may go on
+    /// from this one's memory.
+    func noteResumed(_ worker: Int) {
+        guard resuming.remove(worker) != nil, resuming.isEmpty else { return }
+        previous = nil
+        current.publish(.usable)
+    }
+
+    /// Says that the daemon ends because a part of it has failed.
+    func noteFault() { current.noteFault() }
+
+    /// Says that this life ends in order, to be continued.
+    func handOver() { current.publish(.handedOver) }
+
+    /// Says that there is nothing to continue: all rooms have ended.
+    func end() { current.publish(.consumed) }
+}
+
+extension PreviousLife.Refusal {
+    var words: String {
+        switch self {
+        case .nothing: "nothing to continue"
+        case .otherFormat: "written by a release that this one cannot read"
+        case .otherConfiguration: "workers, limits or addresses have changed"
+        case .poison: "lives in a row ended soon after they went on"
+        case .damaged: "damaged"
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import RTP
+import WorkerInterface
+
+// The commands that build the objects of a restored room in workers that have none.
+
+extension Room {
+    /// Builds the workers' objects from nothing, and brings up to date whatever the end of the
+    /// earlier process has changed.
+    ///
+    /// Connected transports are resumed. Those that were connecting wait for their clients, which
+    /// begin again or give up.
+    package mutating func rebuildWorkers(_ shared: inout Shared) -> Change {
+        var transaction = RoomTransaction(shared: consume shared)
+        defer { shared = transaction.shared }
+        let people = participants.values.sorted { $0.birth < $1.birth }
+        for transport in people.flatMap(\.transports) { tellState(of: transport, &transaction) }
+        tellMirrors(&transaction)
+        for transport in people.flatMap(\.transports) { tellBindings(of: transport, &transaction) }
+        for number in subscriptions.keys.sorted() {
+            transaction.open(.subscription(number))
+            // The workers withhold nothing yet.
+            if subscriptions[number]?.held != nil { hold(number, because: nil, &transaction) }
+        }
+        restartTaps(&transaction)
+        settle(&transaction)
+        return transaction.change
+    }
+
+    private func tellState(of transport: Transport, _ transaction: inout RoomTransaction) {
+        guard var configuration = transport.configuration else { return }
+        let (worker, id) = (transport.place.worker, transport.place.id)
+        transaction.open(.transport(worker: worker, id))
+        configuration.publications = transport.tracks.map(\.configuration)
+        transaction.tell(worker, .configure(id, configuration))
+        switch transport.connection {
+        case .connected, .reconnecting: transaction.tell(worker, .resume(id))
+        case .none, .connecting, .disconnected: break
+        }
+        for track in transport.tracks {
+            transaction.open(.publication(worker: worker, track.publication))
+            guard let gate = track.gate else { continue }
+            transaction.tell(worker, .gate(track.publication, open: gate))
+        }
+    }
+
+    private func tellMirrors(_ transaction: inout RoomTransaction) {
+        let relays = placement.relays.sorted {
+            ($0.key.worker, $0.key.publication.index) < ($1.key.worker, $1.key.publication.index)
+        }
+        for (home, relay) in relays {
+            for target in relay.lastSent {
+                guard let mirror = relay.mirrors[target.worker] else { continue }
+                transaction.open(.publication(worker: target.worker, mirror.id))
+                transaction.tell(target.worker, .mirror(mirror.lastSent))
+            }
+            transaction.tell(home.worker, .relay(home.publication, to: relay.lastSent))
+        }
+    }
+
+    private func tellBindings(of transport: Transport, _ transaction: inout RoomTransaction) {
+        let worker = transport.place.worker
+        for slot in transport.slots {
+            guard let feed = slot.bound,
+                let publication = placement.publication(feed.home, in: worker)
+            else { continue }
+            transaction.tell(worker, .bind(slot.id, feed.binding(to: publication)))
+        }
+    }
+
+    /// Starts live streams and RTP forwards again, and ends recordings.
+    ///
+    /// A recording's files end where the earlier process ended. An automatic one is followed by
+    /// another at once.
+    private mutating func restartTaps(_ transaction: inout RoomTransaction) {
+        for id in taps.ids {
+            guard var tap = taps.remove(id) else { continue }
+            guard let worker = transaction.shared.taps?.worker, tap.purpose != .recording else {
+                taps.automatic.forget(id)
+                if tap.isReady || tap.purpose != .recording, !tap.isAwaited {
+                    announceEnd(of: tap, EndReason.restart, by: nil, &transaction)
+                }
+                continue
+            }
+            tap.tracks = [:]
+            tap.tiles = []
+            begin(tap, in: worker, &transaction)
+            switch tap.purpose {
+            case .recording: break
+            case .streaming: transaction.shared.streaming.open += 1
+            case .output: transaction.shared.outputs.open += 1
+            }
+        }
+    }
+}
+
+extension Room.AutomaticRecording {
+    /// Forgets a recording, so that another is begun.
+    fileprivate mutating func forget(_ id: OutputID) {
+        if state == .begun(id) || state == .covered(id) { reset() }
+    }
+}

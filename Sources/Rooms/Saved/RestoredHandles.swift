@@ -1,0 +1,50 @@
+package import WorkerInterface
+
+extension Room {
+    /// Handles of a room in one worker.
+    package struct Handles: Sendable {
+        package var transports: [TransportID] = []
+        package var publications: [PublicationID] = []
+        package var slots: [SlotID] = []
+
+        package init() {}
+
+        package mutating func add(_ others: Self) {
+            transports += others.transports
+            publications += others.publications
+            slots += others.slots
+        }
+    }
+
+    /// Returns the handles that the room has, by worker.
+    package var handles: [Int: Handles] {
+        var handles: [Int: Handles] = [:]
+        for transport in participants.values.flatMap(\.transports) {
+            var own = handles[transport.place.worker] ?? Handles()
+            own.transports.append(transport.place.id)
+            own.publications += transport.tracks.map(\.publication)
+            own.slots += transport.slots.map(\.id)
+            handles[transport.place.worker] = own
+        }
+        for relay in placement.relays.values {
+            for (worker, mirror) in relay.mirrors {
+                handles[worker, default: Handles()].publications.append(mirror.id)
+            }
+        }
+        return handles
+    }
+}
+
+extension WorkerIdentifiers {
+    /// Makes the pools anew, with these handles in use and no other given before.
+    package mutating func restore(
+        _ used: Room.Handles,
+        transportsAbove transport: UInt32,
+        publicationsAbove publication: UInt32,
+        slotsAbove slot: UInt32
+    ) {
+        transports.restore(used.transports, above: transport)
+        publications.restore(used.publications, above: publication)
+        slots.restore(used.slots, above: slot)
+    }
+}
