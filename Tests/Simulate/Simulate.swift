@@ -137,7 +137,8 @@ struct Progress {
                 + "\(rounded(virtualHours / hours)) a real hour; \(violations) violations; "
                 + "\(sums.media) packets, \(sums.frames) frames, \(sums.calls) calls, "
                 + "\(sums.events) events, \(sums.rounds) rounds, \(sums.checks) sums, "
-                + "\(sums.alive) alive, \(sums.restarts) restarts, \(sums.hostile) hostile messages, "
+                + "\(sums.alive) alive, \(sums.restarts) restarts, "
+                + "\(sums.hostile) hostile messages, "
                 + "\(sums.listened) packets of sound awaited"
         )
         fflush(nil)

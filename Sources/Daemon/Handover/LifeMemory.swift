@@ -11,8 +11,8 @@ import SFU
 ///
 ///     0  magic, 8  format, 16 state, 24 workers, 32 bytes of the rooms' part, 40 of a worker's
 ///     48 life, 56 begun (monotonic ns), 64 suspicion, 72 local addresses (hash)
-///     80 length of the DTLS identity, 88 whether a fault ended it, 96 transports a worker, 104 slots
-///     128 the identity
+///     80 length of the DTLS identity, 88 whether a fault ended it
+///     96 transports of a worker, 104 its slots, 128 the identity
 @safe
 struct LifeMemory {
     /// Whether the next life may go on from the memory.

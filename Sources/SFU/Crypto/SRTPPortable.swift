@@ -104,8 +104,8 @@ struct PortableSRTP: ~Copyable {
     /// Continues the indexes of an earlier process with the same keys.
     ///
     /// Unlike the other engine, this one may accept an old RTCP packet once more: libsrtp2's
-    /// window for RTCP cannot be set. Throws `exhausted` if an earlier process has sent so many RTCP
-    /// packets that passing over their indexes would delay media.
+    /// window for RTCP cannot be set. Throws `exhausted` if an earlier process has sent so many
+    /// RTCP packets that passing over their indexes would delay media.
     mutating func resume(
         _ streams: [SavedTransport.Stream],
         rtcpHighest: UInt32,

@@ -58,6 +58,7 @@ extension Receiver {
                 of: gap,
                 before: newest,
                 encoding: encoding,
+                payloadType: info.payloadType,
                 at: info.arrival,
                 &transports
             )
@@ -86,6 +87,7 @@ extension Receiver {
         of gap: Int,
         before newest: Int,
         encoding: EncodingIndex,
+        payloadType: UInt8,
         at now: Instant,
         _ transports: inout Transports
     ) {
@@ -94,7 +96,10 @@ extension Receiver {
         transports[transport].estimate.lose(gap)
         // Retransmissions may arrive before the stream's first packet. Without the stream's SSRC no
         // NACK can be sent, and its timer would stay due forever.
-        guard encodings[encoding].ssrc != nil, let mapping = encodings[encoding].mapping,
+        guard encodings[encoding].ssrc != nil,
+            let mapping = encodings[encoding].mapping
+                // The first packet that follows those of an earlier process.
+                ?? publications[encodings[encoding].publication].mapping(of: payloadType),
             mapping.feedback.contains(.nack)
         else { return }
         let abandoned = encodings[encoding].losses.abandoned

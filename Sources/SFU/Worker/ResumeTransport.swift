@@ -77,8 +77,8 @@ extension Core {
 }
 
 extension Receiver {
-    /// Continues the numbering of an encoding, so that losses over the end of the earlier process are
-    /// repaired, and slots go on without a keyframe.
+    /// Continues the numbering of an encoding, so that losses over the end of the earlier process
+    /// are repaired, and slots go on without a keyframe.
     fileprivate mutating func resume(
         _ encoding: EncodingIndex,
         from binding: SavedTransport.Binding,
