@@ -33,20 +33,27 @@ LENGTH ?=
 PLANT ?=
 SIMULATE_FLAGS ?=
 
+# The Debian revision of the packages that `make deb` makes, and the FFmpeg that they bring along,
+# which Scripts/ffmpeg makes (none: they use Debian's).
+REVISION ?= 1
+FFMPEG ?=
+export FFMPEG
+
 BUILD := .build
 # Products that the gate and the acceptance tests use, in release mode. The simulator and the fuzzer
 # are not among them.
 RELEASE := sfud sfuctl sfu-bench loopback-only core-cost
 SOURCES := Package.swift Sources Tests benchmarks
 ENVIRONMENT := .venv/.installed-for
+DOCS_ENVIRONMENT := $(BUILD)/docs/environment/.installed-for
 
 .DEFAULT_GOAL := help
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
-.PHONY: help run build bindings benchmarks bench bench-lines test unit unit-beside-builds acceptance \
-	acceptance-slow \
-	gate gate-update lint test-asan test-tsan fuzz prove simulate install packages bench-packages \
-	test-packages clean
+.PHONY: help run build bindings benchmarks bench bench-lines test unit unit-beside-builds \
+	acceptance acceptance-slow deb test-deb test-images gate gate-update lint test-asan \
+	test-tsan fuzz prove simulate docs install packages bench-packages deb-packages \
+	image-packages test-packages clean
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -137,13 +144,31 @@ simulate: test-packages ## Lives through whole rooms in virtual time; SEEDS=1000
 	.build-simulate/release/sfu-simulate $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) \
 		$(addprefix --length ,$(LENGTH)) $(addprefix --plant ,$(PLANT)) $(SIMULATE_FLAGS)
 
-install: build ## Installs sfud, sfuctl, a systemd unit and the documents under PREFIX
+docs: $(DOCS_ENVIRONMENT) ## Writes the documents as pages, .build/docs/site, and checks their links
+	$(BUILD)/docs/environment/bin/python Scripts/docs site $(BUILD)/docs
+	Scripts/check-links
+	Scripts/check-links --site $(BUILD)/docs/site
+
+install: ## Installs sfud and sfuctl as built by `make build`, a systemd unit and documents under PREFIX
+	@test -x $(BUILD)/release/sfud -a -x $(BUILD)/release/sfuctl || \
+		{ echo "Run make build first, as the user who has the toolchain"; exit 1; }
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/lib/systemd/system" \
 		"$(DESTDIR)$(PREFIX)/share/doc/sfud"
 	install -m 755 $(BUILD)/release/sfud $(BUILD)/release/sfuctl "$(DESTDIR)$(PREFIX)/bin"
 	sed 's|/usr/local/|$(PREFIX)/|' packaging/sfud.service \
 		>"$(DESTDIR)$(PREFIX)/lib/systemd/system/sfud.service"
-	install -m 644 docs/*.md docs/openrpc.json bindings/* "$(DESTDIR)$(PREFIX)/share/doc/sfud"
+	umask 022 && Scripts/docs collect "$(DESTDIR)$(PREFIX)/share/doc/sfud"
+
+deb: deb-packages ## Builds the Debian packages sfud and sfud-gateway in .build/deb; REVISION=2, FFMPEG=
+	$(SWIFT) build -c release --static-swift-stdlib --scratch-path .build-deb --product sfud
+	$(SWIFT) build -c release --static-swift-stdlib --scratch-path .build-deb --product sfuctl
+	Scripts/deb $(REVISION)
+
+test-deb: deb $(ENVIRONMENT) ## Tests these packages in a bare Debian: a call, an upgrade, a purge; as root
+	Tests/deb/run
+
+test-images: deb image-packages $(ENVIRONMENT) ## Builds container images of these packages, and carries a call through them; as root
+	Tests/deb/images
 
 packages: ## Installs the Debian packages that sfud needs, if any is missing
 	@Scripts/install-packages
@@ -151,14 +176,26 @@ packages: ## Installs the Debian packages that sfud needs, if any is missing
 bench-packages: ## Installs the Debian packages that the benchmarks need, if any is missing
 	@Scripts/install-packages --bench $(AGAINST)
 
+deb-packages: ## Installs the Debian packages that `make deb` and its tests need, if any is missing
+	@Scripts/install-packages --deb
+
+image-packages: ## Installs those that the test of the container images needs, if any is missing
+	@Scripts/install-packages --images
+
 test-packages: ## Installs the Debian packages that the tests need, if any is missing
 	@Scripts/install-packages --tests
 
 clean: ## Removes what was built
-	rm -rf .build .build-asan .build-fuzz .build-simulate .build-tsan .venv
+	rm -rf .build .build-asan .build-deb .build-ffmpeg .build-fuzz .build-simulate .build-tsan .venv
 
 # GStreamer's Python bindings come from Debian, the rest from PyPI.
 $(ENVIRONMENT): Tests/acceptance/requirements.txt | test-packages
 	$(PYTHON) -m venv --system-site-packages .venv
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	cp $< $@
+
+$(DOCS_ENVIRONMENT): docs/requirements.txt
+	$(PYTHON) -m venv $(BUILD)/docs/environment
+	$(BUILD)/docs/environment/bin/python -m pip install --quiet --disable-pip-version-check \
+		--requirement $<
 	cp $< $@

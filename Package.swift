@@ -128,7 +128,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "sfuctl",
-            dependencies: ["CKernel", "Contract", "JSON", "SFUClient"],
+            dependencies: ["CKernel", "Contract", "JSON", "Kernel", "SFUClient"],
             swiftSettings: strict
         ),
         // Benchmarks.

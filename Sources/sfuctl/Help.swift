@@ -46,6 +46,7 @@ enum Help {
           --ipc PATH  sfud's socket (default: $SFUD_IPC, else $XDG_RUNTIME_DIR/sfud.sock,
                       else /tmp/sfud-UID.sock; here \(IPCPath.standard))
           --json      print JSON as sfud gave it
+          --version   print the version
           --help      print this
         """
 

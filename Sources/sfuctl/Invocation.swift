@@ -11,6 +11,7 @@ struct Invocation: Equatable {
     /// The command with its operands.
     enum Verb: Equatable {
         case help(Help.Topic?)
+        case version
         case rooms
         case room(RoomID)
         case explain(RoomID, SubscriptionID)
@@ -51,12 +52,14 @@ extension Invocation {
         var rest: [String] = []
         var compose = ComposeOptions()
         var wantsHelp = false
+        var wantsVersion = false
         var index = 0
         while index < arguments.count {
             let argument = arguments[index]
             index += 1
             switch argument {
             case "--help", "-h": wantsHelp = true
+            case "--version": wantsVersion = true
             case "--json": isJSON = true
             case "--ipc":
                 guard index < arguments.count else {
@@ -86,7 +89,7 @@ extension Invocation {
             default: rest.append(argument)
             }
         }
-        verb = try Verb(rest, compose, wantsHelp: wantsHelp)
+        verb = wantsVersion ? .version : try Verb(rest, compose, wantsHelp: wantsHelp)
     }
 
     private static func isComposing(_ words: [String]) -> Bool {

@@ -1,5 +1,6 @@
 import Contract
 import JSON
+import Kernel
 import SFUClient
 
 /// The operator's command-line tool.
@@ -37,6 +38,7 @@ struct Sfuctl {
     ) async throws(ClientError) {
         switch invocation.verb {
         case .help(let verb): Output.text(Help.text(for: verb))
+        case .version: Output.text("sfuctl \(ProgramVersion.text)")
         case .rooms:
             let rooms = try await client.rooms()
             Output.text(

@@ -16,6 +16,7 @@ import Testing
         Row("watch all", ["watch"], .success(Invocation(verb: .watch([])))),
         Row("watch two", ["watch", "a", "b"], .success(Invocation(verb: .watch(["a", "b"])))),
         Row("help", ["--help"], .success(Invocation(verb: .help(nil)))),
+        Row("version", ["--version"], .success(Invocation(verb: .version))),
         Row("help of one", ["room", "-h"], .success(Invocation(verb: .help(.room)))),
         Row("help command", ["help", "call"], .success(Invocation(verb: .help(.call)))),
         Row(

@@ -98,7 +98,7 @@ struct Assembly {
             allowed: SystemMemoryLimit.current()
         )
         return ControlSetup(
-            version: Daemon.version,
+            version: ProgramVersion.text,
             bootID: String(generator.next(), radix: 16),
             startTime: Double(kernel_unix_nanoseconds()) / 1e9,
             random: .system,

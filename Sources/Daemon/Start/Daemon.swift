@@ -6,8 +6,6 @@ import RTP
 
 /// The daemon's startup and shutdown.
 package enum Daemon {
-    static let version = "0.1.0"
-
     /// Executes the command line; returns the exit status.
     package static func main(_ arguments: [String]) -> Int32 {
         kernel_fill_standard_descriptors()
@@ -17,7 +15,7 @@ package enum Daemon {
             let invocation = try CommandLineOptions.invocation(arguments, defaults: defaults)
             switch invocation {
             case .help: say(CommandLineOptions.help(defaults))
-            case .version: say("sfud \(version)\n")
+            case .version: say("sfud \(ProgramVersion.text)\n")
             case .checkConfiguration: say("configuration ok\n")
             case .run(let configuration): return run(configuration)
             }

@@ -198,6 +198,11 @@ class Peer {
     this.sources = [];
     this.pictures = new Map();
     this.ears = new Map();
+    // Why an ICE server gave no candidate, by its URL.
+    this.refusals = {};
+    this.connection.addEventListener("icecandidateerror", ({ url, errorCode }) => {
+      (this.refusals[url] ??= []).push(errorCode);
+    });
     this.connection.addEventListener("track", ({ track, transceiver }) => {
       const [map, Meter] =
         track.kind === "video" ? [this.pictures, Picture] : [this.ears, Ear];
@@ -348,7 +353,8 @@ class Peer {
     return null;
   }
 
-  // The protocol of the selected candidate pair, by each side's candidate.
+  // The protocol of the selected candidate pair, by each side's candidate; of a relayed one also
+  // how the browser reaches the relay: udp, tcp or tls.
   async path() {
     const report = await this.connection.getStats();
     const pair = this.selectedPair(report);
@@ -356,7 +362,8 @@ class Peer {
     const [local, remote] = [pair.localCandidateId, pair.remoteCandidateId].map((id) =>
       report.get(id),
     );
-    return { local: local.protocol, remote: remote.protocol, port: remote.port };
+    const { candidateType: type, relayProtocol: relay = null } = local;
+    return { local: local.protocol, remote: remote.protocol, port: remote.port, type, relay };
   }
 
   close() {

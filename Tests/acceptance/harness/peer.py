@@ -120,6 +120,13 @@ class PagePeer(Peer):
             "return 0; })"
         )
 
+    async def configure(self, configuration: dict[str, Any]) -> None:
+        """Starts again with this `RTCConfiguration`."""
+        await self.evaluate(
+            "peer.connection.close(),"
+            f"window.peer = new peer.constructor({json.dumps(configuration)}), 0"
+        )
+
     async def publish(
         self,
         *,
@@ -168,8 +175,8 @@ class PagePeer(Peer):
         return await self.call("stats")
 
     async def path(self):
-        """Returns {local, remote, port}: the protocols of the selected pair, and sfud's port; or
-        None."""
+        """Returns {local, remote, port, type, relay}: the protocols of the selected pair, sfud's
+        port, the type of the browser's candidate, and how it reaches its relay; or None."""
         return await self.call("path")
 
     async def restart_ice(self):
