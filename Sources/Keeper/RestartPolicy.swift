@@ -34,7 +34,7 @@ struct RestartPolicy {
     /// Longest delay of a child that did not.
     static let longestMilliseconds: Int64 = 5_000
     /// Time after which a crash no longer counts.
-    static let windowMilliseconds: Int64 = 10_000
+    static let windowMilliseconds: Int64 = 1_000
     /// Limit of the delays' growth.
     private static let mostDoublings = 16
 }
