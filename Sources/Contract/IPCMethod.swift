@@ -45,6 +45,8 @@ public struct Done: Codable, Hashable, Sendable {
 }
 
 /// A human-readable string of at most 256 bytes of UTF-8.
+///
+/// Two are the same if their bytes are: Unicode knows several spellings of one text.
 public struct ShortText: Codable, Hashable, Sendable, ExpressibleByStringLiteral,
     CustomStringConvertible
 {
@@ -63,6 +65,14 @@ public struct ShortText: Codable, Hashable, Sendable, ExpressibleByStringLiteral
     }
 
     public var description: String { rawValue }
+
+    public static func == (left: Self, right: Self) -> Bool {
+        left.rawValue.utf8.elementsEqual(right.rawValue.utf8)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        for byte in rawValue.utf8 { hasher.combine(byte) }
+    }
 
     public init(from decoder: any Decoder) throws {
         let string = try decoder.singleValueContainer().decode(String.self)

@@ -121,8 +121,10 @@ struct EventLoop: ~Copyable {
         }
     }
 
-    /// Goes on with the calls of the life before: the rooms are saved again first, then nobody else
-    /// may go on with them, then the workers do.
+    /// Goes on with the calls of the life before.
+    ///
+    /// The rooms are saved again first, then the workers resume their transports. When all have,
+    /// they may send (`noteResumed`).
     private mutating func takeOver(at now: Instant) {
         let output = control.takeOutput()
         for case .save(let changes) in output { calls.save(changes) }
@@ -150,7 +152,8 @@ struct EventLoop: ~Copyable {
                 guard case .worker(let worker) = PollerToken(rawValue: poller[index].token) else {
                     continue
                 }
-                if workers[worker].events.drain().closed { running.remove(worker) }
+                // The last events too are saved for the next life.
+                if takeEvents(worker: worker, at: now) != nil { running.remove(worker) }
             }
             now = .monotonic()
         }
@@ -159,6 +162,7 @@ struct EventLoop: ~Copyable {
     /// Ends this life in order, so that another program goes on with the calls.
     mutating func handOver() {
         endWorkers(at: .monotonic())
+        for case .save(let changes) in control.takeOutput() { calls.save(changes) }
         calls.handOver()
     }
 
@@ -242,7 +246,10 @@ struct EventLoop: ~Copyable {
             {
                 sampler.receive(statistics, token: token, from: worker)
             } else if case .fenced(CallMemory.fenceEpoch, _, _) = event {
-                calls.noteResumed(worker)
+                guard calls.noteResumed(worker) else { continue }
+                for worker in workers.prefix(setup.workers) {
+                    worker.commands.post([.endResumption])
+                }
             } else {
                 control.receive(event, from: worker, at: now)
             }

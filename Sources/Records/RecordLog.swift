@@ -4,9 +4,10 @@
 /// group of changes is written behind the last one, and committed by one word that is stored last:
 /// a reader finds each group whole or not at all. Nothing is overwritten that a reader may need.
 ///
-/// When outdated records take up half of the space that live ones leave, the live ones are copied
-/// into the other half, a few with each group, while new groups go to both. One more word then
-/// switches to that half. So the work for a group is bounded: it is in proportion to its length.
+/// When as much is outdated as is live, or takes up half of the space that live records leave, the
+/// live ones are copied into the other half, a few with each group, while new groups go to both.
+/// One more word then switches to that half. So the work for a group is bounded: it is in
+/// proportion to its length.
 ///
 /// When the live records do not fit any longer, the log stops: it is marked as unusable, so that
 /// nothing is restored from it, and takes no more changes.
@@ -155,8 +156,7 @@ extension RecordLog {
     /// Copies some of the live records if it is time to; `length` bytes have been written.
     private mutating func compactSome(after length: Int) {
         if compaction == nil {
-            let free = region.halfSize - active.live
-            guard active.tail - active.live > free / 2 else { return }
+            guard active.tail - active.live > outdatedAtMost else { return }
             beginCompaction()
         }
         // It must be over before the half in use is full, even if all that follows is new.
@@ -165,6 +165,14 @@ extension RecordLog {
         var budget = max(Self.copiedAtOnce, min(length, region.halfSize) * (1 + share))
         while budget > 0, isUsable, compaction != nil { budget -= copyGroup() }
     }
+
+    /// Outdated bytes from which live records are copied: as many as are live, but half of the room
+    /// that they leave at most, and a mebibyte at least where that is less.
+    private var outdatedAtMost: Int {
+        min(max(active.live, Self.outdatedAtLeast), (region.halfSize - active.live) / 2)
+    }
+
+    private static let outdatedAtLeast = 1 << 20
 
     private mutating func compactNow() {
         if compaction == nil { beginCompaction() }

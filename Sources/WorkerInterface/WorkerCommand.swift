@@ -11,9 +11,11 @@ package enum WorkerCommand: Hashable, Sendable {
     case close(TransportID)
     /// Continues a transport, just configured, where an earlier process left it.
     ///
-    /// If that is impossible, the transport ends with a timeout.
-    case resume(TransportID)
-    /// All transports of the earlier process have been resumed; what it left is no longer needed.
+    /// If that is impossible, the transport ends with a timeout. One that was not connected as far
+    /// as the control plane knew may have been so in the worker; if not, it stays as it is.
+    case resume(TransportID, wasConnected: Bool)
+    /// The transports of all workers have been resumed, and media may flow; what the earlier
+    /// process left is no longer needed.
     case endResumption
     /// Opens or closes the publication's gate: `false` drops its media from the next packet on.
     case gate(PublicationID, open: Bool)

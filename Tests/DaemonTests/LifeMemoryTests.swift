@@ -92,6 +92,17 @@ import Testing
         }
     }
 
+    @Test("what kills each life that begins to go on from it is given up")
+    func attempts() throws {
+        let memory = try Self.memory(life: 3)
+        for _ in 0..<3 {
+            _ = try PreviousLife(memory.memory, Self.shape, at: Self.begin)
+        }
+        #expect(throws: PreviousLife.Refusal.poison) {
+            try PreviousLife(memory.memory, Self.shape, at: Self.begin)
+        }
+    }
+
     /// How lives end, one after the other.
     enum End: Sendable {
         /// By a signal from outside, after so many milliseconds.
@@ -112,12 +123,12 @@ import Testing
         Story(testDescription: "a fault at once", ends: [.fault(10), .fault(10)]),
         Story(
             testDescription: "two faults after going on",
-            ends: [.fault(10), .fault(9_999), .fault(9_999)],
+            ends: [.fault(10), .fault(29_999), .fault(29_999)],
             cleanAfter: 3
         ),
         Story(
             testDescription: "faults with a quiet time between",
-            ends: [.fault(10), .fault(10), .fault(10_001), .fault(10), .fault(10_001)]
+            ends: [.fault(10), .fault(10), .fault(30_001), .fault(10), .fault(30_001)]
         ),
         Story(
             testDescription: "kills in quick succession",

@@ -29,7 +29,7 @@ struct WalkWorker {
             #expect(transports[id] != nil)
             forget(id, except: nil)
             transports[id] = nil
-        case .resume(let id): #expect(transports[id] != nil)
+        case .resume(let id, _): #expect(transports[id] != nil)
         case .endResumption: break
         case .gate(let id, let open):
             #expect(home(of: id) != nil)

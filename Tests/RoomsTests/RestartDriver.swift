@@ -12,8 +12,6 @@ struct RestartDriver {
     var plane: ControlPlane
     var saved: [String: [UInt8]] = [:]
     var workers = [ToldWorker](repeating: ToldWorker(), count: 2)
-    /// Workers whose resumption has ended, since the last restart.
-    var ended: [Int] = []
     /// Transports that were resumed, since the last restart.
     var resumed: Set<TransportID> = []
     var errors: [String] = []
@@ -56,7 +54,7 @@ struct RestartDriver {
     mutating func restart(with records: [String: [UInt8]]? = nil) {
         let records = records ?? saved
         life += 1
-        (saved, workers, ended, resumed) = ([:], [ToldWorker(), ToldWorker()], [], [])
+        (saved, workers, resumed) = ([:], [ToldWorker(), ToldWorker()], [])
         (errors, fences) = ([], [])
         plane = ControlPlane(
             Self.setup(seed: seed, life: life),
@@ -125,8 +123,7 @@ struct RestartDriver {
                 workers[worker].apply(command)
                 switch command {
                 case .fence(let epoch): fences.append((worker, epoch))
-                case .resume(let id): resumed.insert(id)
-                case .endResumption: ended.append(worker)
+                case .resume(let id, wasConnected: true): resumed.insert(id)
                 default: break
                 }
             }

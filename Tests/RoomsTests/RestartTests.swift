@@ -42,7 +42,6 @@ import WorkerInterface
             driver.restart()
             #expect(driver.workers == workers)
             #expect(driver.resumed == Set(connected))
-            #expect(driver.ended == [0, 1])
             #expect(driver.errors == [])
             #expect(answers(&driver) == before)
             #expect(Self.rooms.map { replay(&driver, $0) } == missed)
@@ -137,7 +136,6 @@ import WorkerInterface
         driver.restart(with: records)
         #expect(driver.errors.count == 1)
         #expect(driver.plane.rooms.isEmpty)
-        #expect(driver.ended == [0, 1])
     }
 
     @Test func aCallUnderWayIsComplete() {
@@ -167,5 +165,41 @@ import WorkerInterface
         let left = driver.saved.keys.filter { !$0.hasPrefix("e/") && !$0.hasPrefix("j/") }
         #expect(left == ["x"])
         #expect(driver.saved.keys.filter { $0.hasPrefix("e/") }.count == 2)
+    }
+
+    @Test func aMessageIsARecord() {
+        var driver = meeting()
+        for number in 0..<50 {
+            driver.call(
+                "message.publish",
+                ["room": "r", "topic": "t", "message": .string("\(number)"), "persist": true]
+            )
+        }
+        let records = driver.saved.filter { $0.key.hasPrefix("m/r/") }
+        // Each says what it has to say of one message, however many are kept.
+        #expect(records.count == 50 && records.values.allSatisfy { $0.count < 300 })
+    }
+
+    @Test func spellingsOfATopicAreTopics() {
+        let composed = JSON.string("caf\u{e9}")
+        let decomposed = JSON.string("cafe\u{301}")
+        var driver = meeting()
+        func topics(_ driver: inout RestartDriver) -> String {
+            driver.call("message.topics", ["room": "r"])
+        }
+        for topic in [composed, decomposed] {
+            let who: JSON = ["room": "r", "participant": "a", "topic": topic]
+            driver.call("message.subscribe", who)
+        }
+        let both = topics(&driver)
+        driver.restart()
+        #expect(topics(&driver) == both)
+        let who: JSON = ["room": "r", "participant": "a", "topic": composed]
+        driver.call("message.unsubscribe", who)
+        let one = topics(&driver)
+        #expect(one != both)
+        driver.restart()
+        #expect(topics(&driver) == one)
+        #expect(driver.saved.keys.filter { $0.hasPrefix("b/r/") }.count == 1)
     }
 }

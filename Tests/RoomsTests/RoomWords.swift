@@ -25,7 +25,7 @@ extension WorkerCommand {
         switch self {
         case .configure(let id, _): "configure \(id.word("t"))"
         case .close(let id): "close \(id.word("t"))"
-        case .resume(let id): "resume \(id.word("t"))"
+        case .resume(let id, _): "resume \(id.word("t"))"
         case .endResumption: "end resumption"
         case .gate(let id, let open): "gate \(id.word("p")) \(open ? "open" : "closed")"
         case .bind(let id, nil): "bind \(id.word("s")) nothing"

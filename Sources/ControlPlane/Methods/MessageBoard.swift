@@ -2,6 +2,48 @@ import Contract
 import JSON
 import Rooms
 
+/// A participant's subscription to a topic.
+struct Subscriber: Hashable {
+    var participant: ParticipantID
+    var topic: ShortText
+
+    /// Name of its record: the participant, whose id has no slash, and the topic's bytes in
+    /// hexadecimal, since records are told apart by bytes and texts are not.
+    var name: String {
+        let digits = topic.rawValue.utf8.map { byte in
+            (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }
+        return "\(participant.rawValue)/\(digits.joined())"
+    }
+
+    init(participant: ParticipantID, topic: ShortText) {
+        self.participant = participant
+        self.topic = topic
+    }
+
+    init?(name: String) {
+        let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[1].count % 2 == 0 else { return nil }
+        var bytes: [UInt8] = []
+        var rest = parts[1]
+        while !rest.isEmpty {
+            guard let byte = UInt8(String(Substring(rest.prefix(2))), radix: 16) else { return nil }
+            bytes.append(byte)
+            rest = rest.dropFirst(2)
+        }
+        guard let text = String(validating: bytes, as: UTF8.self),
+            let topic = ShortText(rawValue: text)
+        else { return nil }
+        self.init(participant: ParticipantID(String(Substring(parts[0]))), topic: topic)
+    }
+}
+
+/// Records of a message board that have changed; `nil` for messages that are gone.
+struct UnsavedMessages {
+    var messages: [UInt64: [UInt8]?] = [:]
+    var subscribers: [Subscriber: Bool] = [:]
+}
+
 /// Topic subscriptions and kept messages of one room.
 ///
 /// Messages have no effect on media, so the room itself does not know of them.
@@ -12,7 +54,7 @@ struct MessageBoard {
         var bytes: Int
     }
 
-    private struct Topic: Codable {
+    private struct Topic {
         var subscribers: Set<ParticipantID> = []
         var kept: [Kept] = []
     }
@@ -25,10 +67,12 @@ struct MessageBoard {
         var others: (members: UInt64, ids: Set<ParticipantID>)?
     }
 
-    private var topics = TrackedDictionary<ShortText, Topic>()
+    private var topics: [ShortText: Topic] = [:]
     private var made: [ShortText: MadeAudience] = [:]
     private var bytes = 0
     private var last: UInt64 = 0
+    /// Records that have changed since they were last taken to be saved.
+    private var unsaved = UnsavedMessages()
     /// Number of times that all members were looked at for an audience; for tests.
     private(set) var scans = 0
     private let limits: ControlLimits
@@ -112,12 +156,18 @@ struct MessageBoard {
     private mutating func keep(_ message: Message, _ to: Set<ParticipantID>?) {
         let size = JSON.encoded(message).count
         var topic = topics[message.topic] ?? Topic()
-        topic.kept.append(Kept(message: message, to: to, bytes: size))
+        // In place, so that the list is not copied.
+        topics[message.topic] = nil
+        let kept = Kept(message: message, to: to, bytes: size)
+        topic.kept.append(kept)
+        unsaved.messages[message.number] = .some(JSON.encoded(kept))
         bytes += size
         while topic.kept.count > limits.messagesPerTopic
             || (bytes > limits.messageBytes && !topic.kept.isEmpty)
         {
-            bytes -= topic.kept.removeFirst().bytes
+            let oldest = topic.kept.removeFirst()
+            unsaved.messages[oldest.message.number] = .some(nil)
+            bytes -= oldest.bytes
         }
         topics[message.topic] = topic
         forget(message.topic)
@@ -134,7 +184,7 @@ struct MessageBoard {
     ///
     /// `participant` leaves those that it is subscribed to.
     func topics(of participant: ParticipantID?, after name: String?) -> [TopicInfo] {
-        topics.pairs.filter { topic, about in
+        topics.filter { topic, about in
             name.map { $0 < topic.rawValue } != false
                 && participant.map(about.subscribers.contains) != false
         }
@@ -179,6 +229,7 @@ struct MessageBoard {
             made[topic]?.others?.ids.insert(participant)
         }
         topics[topic] = changed
+        unsaved.subscribers[Subscriber(participant: participant, topic: topic)] = isSubscribed
         made[topic]?.written = nil
     }
 }
@@ -188,23 +239,22 @@ extension MessageBoard {
     /// Number of the last message.
     var lastNumber: UInt64 { last }
 
-    /// Returns the topics that have changed since the last call; `nil` for one that is gone.
-    mutating func takeUnsaved() -> [String: [UInt8]?] {
-        var unsaved: [String: [UInt8]?] = [:]
-        for topic in topics.takeChanged() {
-            unsaved[topic.rawValue] = .some(topics[topic].map(JSON.encoded))
-        }
-        return unsaved
+    /// Returns what has changed since the last call.
+    mutating func takeUnsaved() -> UnsavedMessages {
+        var taken = UnsavedMessages()
+        swap(&taken, &unsaved)
+        return taken
     }
 
-    /// Takes a saved topic.
-    mutating func restore(_ name: String, _ saved: JSON) throws {
-        guard let topic = ShortText(rawValue: name) else {
-            throw UnreadableRecord(cause: "a topic has no name")
+    /// Takes the saved subscribers, and the kept messages in any order.
+    mutating func restore(_ subscribers: [Subscriber], _ messages: [JSON]) throws {
+        for one in subscribers { set(one.participant, of: one.topic, isSubscribed: true) }
+        let kept = try messages.map { try $0.decode(Kept.self, isClosed: false) }
+        for one in kept.sorted(by: { $0.message.number < $1.message.number }) {
+            topics[one.message.topic, default: Topic()].kept.append(one)
+            unsaved.messages[one.message.number] = .some(JSON.encoded(one))
+            bytes += one.bytes
         }
-        let restored = try saved.decode(Topic.self, isClosed: false)
-        topics[topic] = restored
-        bytes += restored.kept.reduce(0) { $0 + $1.bytes }
     }
 
     mutating func restore(lastNumber: UInt64) { last = lastNumber }

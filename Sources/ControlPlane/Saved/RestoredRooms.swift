@@ -9,9 +9,9 @@ import WorkerInterface
 extension ControlPlane {
     /// Restores the rooms from the records that an earlier process has saved.
     ///
-    /// The output then builds all workers from nothing and saves everything anew. A room with a
-    /// record that cannot be read is left out and logged; without the process's own record, all
-    /// are.
+    /// The output then builds all workers from nothing and saves everything anew. When all of them
+    /// are done, they are to be told `WorkerCommand.endResumption`. A room with a record that
+    /// cannot be read is left out and logged; without the process's own record, all are.
     ///
     /// `now` is the time on the monotonic clock of the earlier process; `unixTime` is the same
     /// moment, in seconds.
@@ -25,9 +25,6 @@ extension ControlPlane {
         clock = WallClock(instant: now, unixTime: unixTime)
         setTime(now)
         restore(saved, at: now)
-        for worker in 0..<setup.workers {
-            output.append(.commands(worker: worker, [.endResumption]))
-        }
     }
 
     private mutating func restore(_ saved: [String: [UInt8]], at now: Instant) {
@@ -99,7 +96,8 @@ private struct RestoredRecords {
     var participants: [[UInt8]] = []
     var streams: [[UInt8]] = []
     var subscriptions: [[UInt8]] = []
-    var topics: [String: [UInt8]] = [:]
+    var messages: [[UInt8]] = []
+    var subscribers: [String] = []
     var events: [UInt64: EventLine] = [:]
 
     mutating func add(_ kind: RoomRecords.Kind, _ name: String, _ value: [UInt8]) {
@@ -110,7 +108,8 @@ private struct RestoredRecords {
         case .participant: participants.append(value)
         case .stream: streams.append(value)
         case .subscription: subscriptions.append(value)
-        case .topic: topics[name] = value
+        case .message: messages.append(value)
+        case .subscriber: subscribers.append(name)
         case .event:
             guard let seq = UInt64(name), let end = value.firstIndex(of: UInt8(ascii: "\n")) else {
                 return
@@ -146,9 +145,15 @@ extension RoomEntry {
             guard let custom = record.custom else { continue }
             keep(custom, for: record.participant.id)
         }
-        for (name, topic) in records.topics {
-            try messages.restore(name, RestoredRecords.decode(topic))
-        }
+        try messages.restore(
+            records.subscribers.map { name in
+                guard let subscriber = Subscriber(name: name) else {
+                    throw UnreadableRecord(cause: "a subscription to a topic has no name")
+                }
+                return subscriber
+            },
+            records.messages.map { try JSON(parsing: $0) }
+        )
         messages.restore(lastNumber: own.lastMessage)
     }
 }

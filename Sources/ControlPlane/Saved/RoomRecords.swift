@@ -15,7 +15,8 @@ struct RoomRecords {
         case participant = "p"
         case stream = "s"
         case subscription = "u"
-        case topic = "m"
+        case message = "m"
+        case subscriber = "b"
         case journal = "j"
         case event = "e"
     }
@@ -169,8 +170,12 @@ extension RoomEntry {
         for (number, part) in parts.subscriptions.sorted(by: { $0.key < $1.key }) {
             change(.subscription, "\(number)", part.map(JSON.encoded))
         }
-        for (topic, record) in messages.takeUnsaved().sorted(by: { $0.key < $1.key }) {
-            change(.topic, topic, record)
+        let board = messages.takeUnsaved()
+        for (subscriber, isSubscribed) in board.subscribers {
+            change(.subscriber, subscriber.name, isSubscribed ? [] : nil)
+        }
+        for (number, record) in board.messages.sorted(by: { $0.key < $1.key }) {
+            change(.message, "\(number)", record)
         }
         let own = RoomRecord(
             room: room.saved,

@@ -98,26 +98,34 @@ final class CallMemory {
         }
     }
 
-    /// Makes this life the only one that may use its indexes; call it before anything is sent.
+    /// Keeps this life's memory for the next one; call it when the rooms are saved in it.
+    ///
+    /// Until all workers have resumed their transports the next life would go on from the memory
+    /// that this one goes on from: nothing has been sent yet.
     func takeOver(workers: Int) {
+        if previous == nil { current.publish(.usable) } else { resuming = Set(0..<workers) }
+        handover.keep(current.memory.descriptor, as: Self.names[Int(current.life % 2)])
+    }
+
+    /// Notes that a worker has resumed its transports; returns whether it was the last.
+    ///
+    /// From then on this life alone may use its indexes, so the workers may send.
+    func noteResumed(_ worker: Int) -> Bool {
+        guard resuming.remove(worker) != nil, resuming.isEmpty else { return false }
+        // If the process dies between the two, the next one takes the later life.
+        current.publish(.usable)
         previous?.consume()
         if let previous, let previousName {
             handover.discard(previous.memory.descriptor, previousName)
-            resuming = Set(0..<workers)
-        } else {
-            current.publish(.usable)
         }
-        previousName = nil
-        let name = Self.names[Int(current.life % 2)]
-        handover.keep(current.memory.descriptor, as: name)
+        (previous, previousName) = (nil, nil)
+        return true
     }
 
-    /// Notes that a worker has resumed its transports; from the last one on the next life may go on
-    /// from this one's memory.
-    func noteResumed(_ worker: Int) {
-        guard resuming.remove(worker) != nil, resuming.isEmpty else { return }
-        previous = nil
-        current.publish(.usable)
+    /// Reason for which the next life could not go on with the calls now; `nil` if it could.
+    var obstacle: String? {
+        if !resuming.isEmpty { return "the calls of the life before are still being resumed" }
+        return records?.isUsable == true ? nil : "rooms are no longer saved"
     }
 
     /// Says that the daemon ends because a part of it has failed.

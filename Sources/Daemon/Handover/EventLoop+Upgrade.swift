@@ -36,8 +36,8 @@ extension EventLoop {
         guard upgrade?.version == nil, let outcome = upgrade?.check.read(at: now) else { return }
         // Closing the descriptor also removes it from the poller.
         upgrade?.check.close()
-        // Rooms may have been created meanwhile.
-        let obstacle = control.upgradeObstacle
+        var obstacle = control.upgradeObstacle
+        if obstacle == nil, control.roomCount > 0 { obstacle = calls.obstacle }
         switch outcome {
         case .success(let version) where obstacle == nil:
             upgrade?.version = version

@@ -12,7 +12,8 @@ import SFU
 ///     0  magic, 8  format, 16 state, 24 workers, 32 bytes of the rooms' part, 40 of a worker's
 ///     48 life, 56 begun (monotonic ns), 64 suspicion, 72 local addresses (hash)
 ///     80 length of the DTLS identity, 88 whether a fault ended it
-///     96 transports of a worker, 104 its slots, 128 the identity
+///     96 transports of a worker, 104 its slots, 112 lives that began to go on from it
+///     128 the identity
 @safe
 struct LifeMemory {
     /// Whether the next life may go on from the memory.
@@ -74,6 +75,7 @@ struct LifeMemory {
     }
 
     static let faultOffset = 88
+    fileprivate static let attemptOffset = 112
 
     /// Notes that the daemon ends because a part of it has failed.
     func noteFault() { memory.publish(1, at: Self.faultOffset) }
@@ -137,11 +139,13 @@ struct PreviousLife {
 
     /// Suspicion at which the calls are given up, as they may be what ends the lives.
     ///
-    /// It takes two faults within 10 s of going on, or six deaths from outside within 1 s, such as
+    /// It takes two faults within 30 s of going on, or six deaths from outside within 1 s, such as
     /// by the kernel for lack of memory. Somebody who kills the daemon now and then does not end
-    /// the calls.
+    /// the calls. A thread that stands still is found after some 11 s.
     private static let poison: UInt64 = 6
-    private static let fault: (points: UInt64, nanoseconds: Int64) = (3, 10_000_000_000)
+    private static let fault: (points: UInt64, nanoseconds: Int64) = (3, 30_000_000_000)
+    /// Lives that may begin to go on from one memory: those before have died while they did so.
+    private static let attempts: UInt64 = 3
     private static let kill: (points: UInt64, nanoseconds: Int64) = (1, 1_000_000_000)
 
     /// Checks what an earlier life has left; `shape` is the present one.
@@ -175,6 +179,9 @@ struct PreviousLife {
         suspicion =
             state == .usable && isQuick ? Self.word(memory, 64) &+ death.points : 0
         guard suspicion < Self.poison else { throw .poison }
+        let attempt = Self.word(memory, LifeMemory.attemptOffset) &+ 1
+        guard attempt <= Self.attempts else { throw .poison }
+        memory.publish(attempt, at: LifeMemory.attemptOffset)
         identity = try Self.identity(memory)
     }
 

@@ -43,6 +43,7 @@ package struct WorkerRound: ~Copyable {
     package mutating func run(through port: inout some WorkerPort & ~Copyable) -> Bool {
         refreshWallClock(through: port)
         let (ready, reads) = sleep(through: &port)
+        guard !core.isResuming else { return resume(fromReady: ready, through: &port) }
         let now = wakeTime
         receiveDeferred(at: now, through: &port)
         let hasCommands = receive(fromReady: ready, reads, at: now, through: &port)
@@ -56,6 +57,23 @@ package struct WorkerRound: ~Copyable {
         port.expireConnections(of: &core, at: now)
         port.watchBlockedSockets()
         reportLoad(at: now, through: port)
+        postEvents(through: &port)
+        return isOpen
+    }
+
+    /// Runs a round in which transports of an earlier process are resumed: it takes commands alone.
+    ///
+    /// Nothing is received, because it would be from strangers, and nothing is sent before all
+    /// workers are done.
+    private mutating func resume(
+        fromReady ready: Int,
+        through port: inout some WorkerPort & ~Copyable
+    ) -> Bool {
+        var hasCommands = false
+        for index in 0..<ready {
+            if case .commands = port.takeReady(index, at: wakeTime) { hasCommands = true }
+        }
+        let isOpen = !hasCommands || takeCommands(through: &port)
         postEvents(through: &port)
         return isOpen
     }
@@ -181,7 +199,6 @@ extension WorkerRound {
         for index in 0..<ready {
             switch port.takeReady(index, at: now) {
             case .commands: hasCommands = true
-            case .socket where core.isResuming: break
             case .socket(let socket): receive(socket: socket, reads, at: now, through: &port)
             case .connection(let number):
                 for _ in 0..<reads {

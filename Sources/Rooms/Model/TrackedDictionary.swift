@@ -12,8 +12,6 @@ package struct TrackedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sen
     package var keys: Dictionary<Key, Value>.Keys { elements.keys }
     package var values: Dictionary<Key, Value>.Values { elements.values }
 
-    package var pairs: [Key: Value] { elements }
-
     package subscript(key: Key) -> Value? {
         get { elements[key] }
         _modify {

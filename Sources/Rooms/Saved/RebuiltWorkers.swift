@@ -7,8 +7,8 @@ extension Room {
     /// Builds the workers' objects from nothing, and brings up to date whatever the end of the
     /// earlier process has changed.
     ///
-    /// Connected transports are resumed. Those that were connecting wait for their clients, which
-    /// begin again or give up.
+    /// Connected transports are resumed, among them those whose worker had not yet told of it.
+    /// Those that were connecting wait for their clients, which begin again or give up.
     package mutating func rebuildWorkers(_ shared: inout Shared) -> Change {
         var transaction = RoomTransaction(shared: consume shared)
         defer { shared = transaction.shared }
@@ -33,8 +33,10 @@ extension Room {
         configuration.publications = transport.tracks.map(\.configuration)
         transaction.tell(worker, .configure(id, configuration))
         switch transport.connection {
-        case .connected, .reconnecting: transaction.tell(worker, .resume(id))
-        case .none, .connecting, .disconnected: break
+        case .connected, .reconnecting:
+            transaction.tell(worker, .resume(id, wasConnected: true))
+        case .connecting: transaction.tell(worker, .resume(id, wasConnected: false))
+        case .none, .disconnected: break
         }
         for track in transport.tracks {
             transaction.open(.publication(worker: worker, track.publication))

@@ -129,8 +129,8 @@ struct PortableSRTP: ~Copyable {
         }
     }
 
-    /// SRTCP indexes that are passed over at most: some 20 ms of work.
-    private static let passedAtMost: UInt32 = 1 << 14
+    /// SRTCP indexes that are passed over at most: some milliseconds of work, for each transport.
+    private static let passedAtMost: UInt32 = 1 << 10
 
     private func open(
         _ packet: Span<UInt8>,

@@ -242,6 +242,9 @@ package struct SavedState: @unchecked Sendable {
         )
     }
 
+    /// Whether a transport was connected in the earlier process.
+    func hasTransport(_ id: TransportID) -> Bool { start(of: id, in: .transports) != nil }
+
     /// Whether the earlier process had a slot.
     func hasSlot(_ id: SlotID) -> Bool { start(of: id, in: .slots) != nil }
 

@@ -14,8 +14,8 @@ extension Core {
             configure(id, configuration, at: now)
         case .close(let id):
             close(id, at: now, into: &output)
-        case .resume(let id):
-            resume(id, at: now, into: &output)
+        case .resume(let id, let wasConnected):
+            resume(id, wasConnected: wasConnected, at: now, into: &output)
         case .endResumption:
             endResumption()
         case .gate(let id, let open):

@@ -8,8 +8,15 @@ extension Core {
     ///
     /// A transport that cannot be continued ends, so that its peer makes a new one: numbers that
     /// may have been used are never used again.
-    mutating func resume(_ id: TransportID, at now: Instant, into output: inout Batch) {
-        guard transports.contains(id) else { return }
+    mutating func resume(
+        _ id: TransportID,
+        wasConnected: Bool,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        guard transports.contains(id), wasConnected || previous?.hasTransport(id) == true else {
+            return
+        }
         let transport = id.place
         guard let previous, let record = previous.transport(id), canResumeSlots(of: transport),
             transports.resume(
@@ -22,6 +29,7 @@ extension Core {
             transports.end(transport, because: .timeout, at: now, into: &output)
             return routeFindings(at: now)
         }
+        if !wasConnected { transports.findings.append(.changed(id, .connected)) }
         bindStreams(of: transport, record)
         resumeSlots(of: transport)
         routeFindings(at: now)

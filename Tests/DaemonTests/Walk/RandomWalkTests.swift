@@ -12,7 +12,7 @@ import Testing
 
     @Test(arguments: seeds)
     func `A0 to A4 random calls are answered as the contract says`(seed: UInt64) {
-        let count = Int(Self.number("SFUD_WALK") ?? 6_000)
+        let count = Int(Self.number("SFUD_WALK") ?? 3_000)
         var walk = RandomWalk(seed: seed)
         walk.run(count)
         if let disagreement = walk.disagreement { Issue.record("\(disagreement)") }

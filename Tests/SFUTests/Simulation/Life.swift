@@ -107,7 +107,7 @@ final class Life {
         var commands: [WorkerCommand] = []
         for (id, configuration) in configurations.sorted(by: { $0.key.index < $1.key.index }) {
             commands.append(.configure(id, configuration))
-            commands.append(.resume(id))
+            commands.append(.resume(id, wasConnected: true))
         }
         commands += gates.map { .gate($0.key, open: $0.value) }
         commands += bindings.map { .bind($0.key, $0.value) }

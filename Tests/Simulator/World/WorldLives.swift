@@ -40,6 +40,7 @@ extension World {
             unixTime: unixOffset + Double(now.nanoseconds) / 1e9
         )
         takeOutput()
+        for worker in workers { worker.mailbox.append(.endResumption) }
         checkContinuity(of: connected)
         let end = now.advanced(milliseconds: random.pick(20...300))
         for worker in stalled.indices { stalled[worker] = end }
