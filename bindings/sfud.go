@@ -262,7 +262,8 @@ type ServerDescribeResult map[string]json.RawMessage
 // docs/limits.md explains them.
 type ServerLimits map[string]int64
 
-// A human-readable string of at most 256 bytes of UTF-8.
+// A human-readable string of at most 256 bytes of UTF-8. Two are the same if their bytes are:
+// Unicode knows several spellings of one text.
 type ShortText string
 
 // Id of a stream, assigned by sfud in `transport.offer`; unique in its room.

@@ -101,7 +101,8 @@ ServerDescribeResult = dict[str, Any]
 #: Limits of the server, by the names that `4029 limit-reached` and the configuration use.
 #: docs/limits.md explains them.
 ServerLimits = dict[str, int]
-#: A human-readable string of at most 256 bytes of UTF-8.
+#: A human-readable string of at most 256 bytes of UTF-8. Two are the same if their bytes are:
+#: Unicode knows several spellings of one text.
 ShortText = str
 #: Id of a stream, assigned by sfud in `transport.offer`; unique in its room.
 StreamID = str

@@ -145,7 +145,10 @@ export type ServerDescribeResult = Record<string, unknown>;
  */
 export type ServerLimits = Record<string, number>;
 
-/** A human-readable string of at most 256 bytes of UTF-8. */
+/**
+ * A human-readable string of at most 256 bytes of UTF-8. Two are the same if their bytes are:
+ * Unicode knows several spellings of one text.
+ */
 export type ShortText = string;
 
 /** Id of a stream, assigned by sfud in `transport.offer`; unique in its room. */

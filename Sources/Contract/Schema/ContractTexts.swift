@@ -522,7 +522,8 @@ extension ContractTexts {
         SessionMedia.fractionLost: Share of packets lost, 0 to 1; absent without a report.
         SessionMedia.jitter: Milliseconds; absent without a report.
         SessionMedia.videoMinutes: Video of cameras.
-        ShortText: A human-readable string of at most 256 bytes of UTF-8.
+        ShortText: A human-readable string of at most 256 bytes of UTF-8. Two are the same if
+            their bytes are: Unicode knows several spellings of one text.
         StatsGet: Returns network statistics of a room, a participant or a subscription.
         StatsGet.Params.limit: Most participants of a page.
         StatsGet.Result.next: Cursor of the next participants' statistics; absent at the end.
