@@ -38,7 +38,7 @@ import WorkerInterface
         }
     }
 
-    /// What callers see of a room.
+    /// Everything that callers see of a room.
     private func shown(_ room: Room) -> [String] {
         let people = room.participants.values.sorted { $0.birth < $1.birth }
         var lines = people.map { person in

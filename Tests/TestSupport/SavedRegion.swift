@@ -37,7 +37,7 @@ package final class SavedRegion {
         unsafe SavedMemory(bytes, transports: transports, slots: slots)
     }
 
-    /// What the worker has left, for the next one.
+    /// State that the worker has left, for the next one.
     package var state: SavedState? {
         unsafe SavedState(UnsafeRawBufferPointer(bytes), owner: self)
     }

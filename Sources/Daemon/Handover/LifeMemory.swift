@@ -115,7 +115,7 @@ struct LifeMemory {
     }
 }
 
-/// What an earlier life has left, checked.
+/// Memory that an earlier life has left, checked.
 @safe
 struct PreviousLife {
     /// Why an earlier life is not continued.

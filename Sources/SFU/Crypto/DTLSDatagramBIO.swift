@@ -16,7 +16,7 @@ final class DTLSDatagramBIO {
     private(set) var refusal: DisconnectReason?
     /// Number of writes by OpenSSL.
     private(set) var written = 0
-    /// What OpenSSL has written since the last call of `startFlight`.
+    /// Bytes that OpenSSL has written since the last call of `startFlight`.
     private(set) var flight: [UInt8] = []
     /// Number and explicit nonce of the last encrypted record.
     private(set) var lastEncrypted: (number: UInt64, nonce: UInt64)?

@@ -17,7 +17,7 @@ struct Forwarder: ~Copyable {
     var slotRecords = Slab<SlotRecord, HandleKind.Slot>()
     /// Numbering of the slots' retransmissions.
     var repairs: Slab<SavedRepair, HandleKind.Slot>
-    /// What slots carried in an earlier process, to go on with once they are bound to that again.
+    /// Flows of slots in an earlier process, to go on with once they are bound to them again.
     var earlierFlows: [SlotIndex: (flow: SavedFlow, span: RTPRewriter.SequenceSpan)] = [:]
 
     /// Publications with many subscribers, whose packets are sent after the others.

@@ -25,7 +25,7 @@ package struct Core: ~Copyable {
     var overload: Overload
     var counters = Counters()
     var events = EventQueue()
-    /// What an earlier process has left; `nil` once all transports have been resumed.
+    /// State that an earlier process has left; `nil` once all transports have been resumed.
     var previous: SavedState?
 
     /// Packets in one batch; the caller flushes before receiving more.

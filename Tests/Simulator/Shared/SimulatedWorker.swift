@@ -91,7 +91,7 @@ package final class SimulatedWorker {
         refusesUntil = now
     }
 
-    /// What the worker has left in its memory.
+    /// State that the worker has left in its memory.
     var state: SavedState? { older ?? SavedRegion(copying: region).state }
 
     /// Makes the next worker go on from the memory as it is now (a planted bug).

@@ -41,7 +41,7 @@ extension Bench {
             let after = await session.engine.perform { $0.snapshot() }
             pauses.append(Double(after.longestPause) / 1e6)
         }
-        // What was in flight arrives, or is asked for again.
+        // Packets in flight arrive, or are asked for again.
         try await Task.sleep(for: .seconds(1))
         let after = await session.engine.perform { $0.snapshot() }
         let slots = after.slots.since(before.slots)
