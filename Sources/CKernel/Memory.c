@@ -42,6 +42,14 @@ void *kernel_memory_map(int memory, uint64_t bytes, bool writable) {
 
 void kernel_memory_unmap(void *start, uint64_t bytes) { munmap(start, bytes); }
 
+void kernel_memory_release(void *start, uint64_t bytes) {
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t first = ((uint64_t)start + page - 1) / page * page;
+    uint64_t end = ((uint64_t)start + bytes) / page * page;
+    // On failure the pages merely stay in use.
+    if (end > first) madvise((void *)first, end - first, MADV_REMOVE);
+}
+
 void kernel_store_release(void *place, uint64_t value) {
     atomic_store_explicit((_Atomic uint64_t *)place, value, memory_order_release);
 }

@@ -46,6 +46,12 @@ package final class SharedMemory: @unchecked Sendable {
         if ownsDescriptor { kernel_close(descriptor) }
     }
 
+    /// Gives back the whole pages in a part of shared memory, the contents of which are lost.
+    package static func release(_ part: UnsafeMutableRawBufferPointer) {
+        guard let start = part.baseAddress else { return }
+        unsafe kernel_memory_release(start, UInt64(part.count))
+    }
+
     /// Stores 1 there when a fault of this process ends it.
     ///
     /// - Parameter offset: A multiple of 8, in bytes.

@@ -53,9 +53,14 @@ package struct RecordLog: ~Copyable {
 
     /// Makes an empty log; `memory` is aligned to eight bytes and outlives the log.
     ///
-    /// Returns `nil` if it is too short, or longer than 8 GiB.
-    package init?(formatting memory: UnsafeMutableRawBufferPointer) {
-        guard let region = unsafe RecordRegion(memory) else { return nil }
+    /// `free` is told of parts whose contents are not needed any more; they may be zeroed.
+    /// Returns `nil` if the memory is too short, or longer than 8 GiB.
+    package init?(
+        formatting memory: UnsafeMutableRawBufferPointer,
+        free: @escaping (UnsafeMutableRawBufferPointer) -> Void = { _ in }
+    ) {
+        guard var region = unsafe RecordRegion(memory) else { return nil }
+        unsafe region.onFree = free
         self.region = region
         region.store(0, in: .magic)
         region.store(UInt64(region.halfSize), in: .halfSize)
@@ -253,6 +258,7 @@ extension RecordLog {
     private mutating func finish(_ target: Half) {
         region.store(UInt64(target.tail), in: RecordRegion.tail(of: target.number))
         region.store(UInt64(target.number), in: .half)
+        region.free(active.number)
         active = target
         compactions += 1
     }

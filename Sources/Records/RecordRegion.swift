@@ -19,10 +19,12 @@ import Synchronization
 
     static let headerSize = 64
     /// Identifies the layout; another layout has another number.
-    static let magic: UInt64 = 0x3130_6463_6572_7566
+    static let magic: UInt64 = 0x3230_6463_6572_7566
 
     let memory: UnsafeMutableRawBufferPointer
     let halfSize: Int
+    /// Hears of memory whose contents are not needed any more.
+    var onFree: (UnsafeMutableRawBufferPointer) -> Void = { _ in }
     /// Hears of each store before it is made, with its place in the region; for tests.
     var onStore: ((Int, [UInt8]) -> Void)?
 
@@ -57,6 +59,12 @@ import Synchronization
             unsafe UnsafeMutableRawBufferPointer(rebasing: memory[from..<from + source.count])
                 .copyMemory(from: source)
         }
+    }
+
+    /// Gives back the memory of a half.
+    func free(_ half: Int) {
+        let start = start(of: half)
+        unsafe onFree(UnsafeMutableRawBufferPointer(rebasing: memory[start..<start + halfSize]))
     }
 
     /// Returns bytes of a half.

@@ -2,13 +2,31 @@
 ///
 /// The control plane allocates handles. A stale one finds an empty place or another generation,
 /// never another participant's media.
-package struct Handle<Kind>: Hashable, Sendable, BitwiseCopyable, Codable {
+package struct Handle<Kind>: Hashable, Sendable, BitwiseCopyable {
     package var index: UInt32
     package var generation: UInt32
 
     package init(index: UInt32, generation: UInt32) {
         self.index = index
         self.generation = generation
+    }
+}
+
+/// Coded as one number: the generation above the index.
+extension Handle: Codable {
+    package init(from decoder: any Decoder) throws {
+        let number = try decoder.singleValueContainer().decode(Int64.self)
+        let bits = UInt64(bitPattern: number)
+        self.init(
+            index: UInt32(truncatingIfNeeded: bits),
+            generation: UInt32(truncatingIfNeeded: bits >> 32)
+        )
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        let bits = UInt64(generation) << 32 | UInt64(index)
+        var container = encoder.singleValueContainer()
+        try container.encode(Int64(bitPattern: bits))
     }
 }
 

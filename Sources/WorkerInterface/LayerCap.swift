@@ -1,7 +1,7 @@
 /// Upper limits on a video layer, set by a role or a preference; `nil` means no limit.
 ///
 /// It is kept small because each slot has two.
-package struct LayerCap: Hashable, Sendable, BitwiseCopyable, Codable {
+package struct LayerCap: Hashable, Sendable, BitwiseCopyable {
     private var widthLimit: UInt16 = 0
     private var heightLimit: UInt16 = 0
     private var bitrateLimit: UInt32 = 0
@@ -43,5 +43,26 @@ package struct LayerCap: Hashable, Sendable, BitwiseCopyable, Codable {
         self.height = height
         self.frameRate = frameRate
         self.bitrate = bitrate
+    }
+}
+
+/// Coded as its four limits, or as nothing where there are none.
+extension LayerCap: Codable {
+    package init(from decoder: any Decoder) throws {
+        var container = try decoder.unkeyedContainer()
+        guard !container.isAtEnd else { return }
+        widthLimit = try container.decode(UInt16.self)
+        heightLimit = try container.decode(UInt16.self)
+        bitrateLimit = try container.decode(UInt32.self)
+        frameRateLimit = try container.decode(Float.self)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.unkeyedContainer()
+        guard self != .none else { return }
+        try container.encode(widthLimit)
+        try container.encode(heightLimit)
+        try container.encode(bitrateLimit)
+        try container.encode(frameRateLimit)
     }
 }

@@ -24,7 +24,7 @@ package enum Codec: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable, Co
 }
 
 /// Set of codecs.
-package struct CodecSet: Hashable, Sendable, Codable {
+package struct CodecSet: Hashable, Sendable {
     private var bits: UInt8 = 0
 
     package init(_ codecs: some Sequence<Codec>) {
@@ -32,6 +32,18 @@ package struct CodecSet: Hashable, Sendable, Codable {
     }
 
     package func contains(_ codec: Codec) -> Bool { bits & 1 << codec.rawValue != 0 }
+}
+
+/// Coded as its bits.
+extension CodecSet: Codable {
+    package init(from decoder: any Decoder) throws {
+        bits = try decoder.singleValueContainer().decode(UInt8.self)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(bits)
+    }
 }
 
 /// Codec with the parameters that both sides must agree on.

@@ -60,6 +60,8 @@ int64_t kernel_memory_bytes(int memory);
 /// Maps such memory, shared and left out of core dumps; NULL on failure.
 void *kernel_memory_map(int memory, uint64_t bytes, bool writable);
 void kernel_memory_unmap(void *start, uint64_t bytes);
+/// Gives back the whole pages in a part of such memory, which is zeroed then.
+void kernel_memory_release(void *start, uint64_t bytes);
 /// Stores a word after everything that was stored before it; `place` is a multiple of 8.
 void kernel_store_release(void *place, uint64_t value);
 /// From now on stores 1 at `place`, a multiple of 8, when a fault of this process ends it: SIGILL,

@@ -11,7 +11,7 @@ public struct IPCReply: Hashable, Sendable {
     /// Lists have pages, so a result longer than a line is not to be. Should there be one, the
     /// caller keeps its connection and gets `4029 limit-reached` with the limit `line`.
     public static func encoded(id: RequestID, result: some Encodable) -> [UInt8] {
-        var writer = JSONWriter()
+        let writer = JSONWriter()
         writer.raw("{\"jsonrpc\":\"2.0\",\"id\":")
         writer.id(id)
         writer.raw(",\"result\":")
@@ -25,7 +25,7 @@ public struct IPCReply: Hashable, Sendable {
 
     /// Returns the line of an error reply, without its newline.
     public static func encoded(id: RequestID?, error: IPCError) -> [UInt8] {
-        var writer = JSONWriter()
+        let writer = JSONWriter()
         writer.raw("{\"jsonrpc\":\"2.0\",\"id\":")
         writer.id(id)
         writer.raw(",\"error\":")
@@ -79,7 +79,7 @@ public struct IPCEvent: Hashable, Sendable {
         time: Double,
         audience: Audience
     ) -> [UInt8] {
-        var writer = JSONWriter()
+        let writer = JSONWriter()
         writer.raw("{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":")
         writer.string(D.event)
         writer.raw(",\"room\":")
@@ -96,7 +96,7 @@ public struct IPCEvent: Hashable, Sendable {
 
     /// Returns the line of a server event, without its newline.
     public static func encoded<D: EventData>(_ data: D, time: Double) -> [UInt8] {
-        var writer = JSONWriter()
+        let writer = JSONWriter()
         writer.raw("{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":")
         writer.string(D.event)
         writer.raw(",\"time\":")
@@ -167,7 +167,7 @@ public enum IPCMessage: Hashable, Sendable {
 }
 
 extension JSONWriter {
-    mutating func id(_ id: RequestID?) {
+    func id(_ id: RequestID?) {
         switch id {
         case .integer(let integer): raw("\(integer)")
         case .string(let text): string(text)

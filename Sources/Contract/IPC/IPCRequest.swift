@@ -79,7 +79,7 @@ public struct IPCRequest: Hashable, Sendable {
 
     /// Returns the line of the request, without its newline.
     public func encoded() -> [UInt8] {
-        var writer = JSONWriter()
+        let writer = JSONWriter()
         writer.raw("{\"jsonrpc\":\"2.0\",\"id\":")
         writer.id(id)
         writer.raw(",\"method\":")

@@ -160,7 +160,7 @@ struct MessageBoard {
         topics[message.topic] = nil
         let kept = Kept(message: message, to: to, bytes: size)
         topic.kept.append(kept)
-        unsaved.messages[message.number] = .some(JSON.encoded(kept))
+        unsaved.messages[message.number] = .some(JSON.compact(kept))
         bytes += size
         while topic.kept.count > limits.messagesPerTopic
             || (bytes > limits.messageBytes && !topic.kept.isEmpty)
@@ -252,7 +252,7 @@ extension MessageBoard {
         let kept = try messages.map { try $0.decode(Kept.self, isClosed: false) }
         for one in kept.sorted(by: { $0.message.number < $1.message.number }) {
             topics[one.message.topic, default: Topic()].kept.append(one)
-            unsaved.messages[one.message.number] = .some(JSON.encoded(one))
+            unsaved.messages[one.message.number] = .some(JSON.compact(one))
             bytes += one.bytes
         }
     }

@@ -23,6 +23,8 @@ struct RoomEntry {
 
     /// Record of the room itself as last saved.
     var savedRecord: [UInt8] = []
+    /// Settings as last saved.
+    var savedSettings: SettingsRecord?
 
     init(room: Room, settings: RoomSettings, limits: ControlLimits) {
         self.room = room

@@ -92,10 +92,13 @@ extension ControlPlane {
 /// Records of one room.
 private struct RestoredRecords {
     var room: [UInt8]?
+    var settings: [UInt8]?
     var journal: [UInt8]?
     var participants: [[UInt8]] = []
     var streams: [[UInt8]] = []
     var subscriptions: [[UInt8]] = []
+    var negotiations: [[UInt8]] = []
+    var mirrors: [[UInt8]] = []
     var messages: [[UInt8]] = []
     var subscribers: [String] = []
     var events: [UInt64: EventLine] = [:]
@@ -104,10 +107,13 @@ private struct RestoredRecords {
         switch kind {
         case .process: break
         case .room: room = value
+        case .settings: settings = value
         case .journal: journal = value
         case .participant: participants.append(value)
         case .stream: streams.append(value)
         case .subscription: subscriptions.append(value)
+        case .negotiation: negotiations.append(value)
+        case .mirrors: mirrors.append(value)
         case .message: messages.append(value)
         case .subscriber: subscribers.append(name)
         case .event:
@@ -120,7 +126,7 @@ private struct RestoredRecords {
     }
 
     static func decode<Record: Decodable>(_ bytes: [UInt8]?) throws -> Record {
-        try JSON(parsing: bytes ?? []).decode(Record.self, isClosed: false)
+        try JSON(parsingCompact: bytes ?? []).decode(Record.self, isClosed: false)
     }
 }
 
@@ -131,16 +137,20 @@ extension RoomEntry {
         _ limits: ControlLimits
     ) throws {
         let own: RoomRecord = try RestoredRecords.decode(records.room)
+        let settings: SettingsRecord = try RestoredRecords.decode(records.settings)
         let people: [ParticipantRecord] = try records.participants.map(RestoredRecords.decode)
         let room = try Room(
             own.room,
+            settings: settings.room,
             participants: people.map(\.participant),
             streams: records.streams.map(RestoredRecords.decode),
             subscriptions: records.subscriptions.map(RestoredRecords.decode),
+            negotiations: records.negotiations.map(RestoredRecords.decode),
+            mirrors: records.mirrors.map(RestoredRecords.decode),
             shared: shared
         )
-        self.init(room: room, settings: own.settings, limits: limits)
-        custom = own.custom
+        self.init(room: room, settings: settings.shown, limits: limits)
+        custom = settings.custom
         for record in people {
             guard let custom = record.custom else { continue }
             keep(custom, for: record.participant.id)
@@ -152,7 +162,7 @@ extension RoomEntry {
                 }
                 return subscriber
             },
-            records.messages.map { try JSON(parsing: $0) }
+            records.messages.map { try JSON(parsingCompact: $0) }
         )
         messages.restore(lastNumber: own.lastMessage)
     }

@@ -12,9 +12,12 @@ struct RoomRecords {
     enum Kind: String {
         case process = "x"
         case room = "r"
+        case settings = "c"
         case participant = "p"
         case stream = "s"
         case subscription = "u"
+        case mirrors = "i"
+        case negotiation = "n"
         case message = "m"
         case subscriber = "b"
         case journal = "j"
@@ -76,9 +79,16 @@ struct ProcessRecord: Codable {
 /// A room's own record.
 struct RoomRecord: Codable {
     var room: Room.Saved
-    var settings: RoomSettings
-    var custom: JSON
     var lastMessage: UInt64
+}
+
+/// Record of a room's settings: much of it, and rarely changed.
+struct SettingsRecord: Codable, Hashable {
+    var room: Room.Settings
+    /// Settings as shown, with defaults filled in.
+    var shown: RoomSettings
+    /// Callers' custom data of the room.
+    var custom: JSON
 }
 
 /// Record of a participant.
@@ -109,7 +119,7 @@ extension ControlPlane {
         changes += takeUnsavedEvents()
         // The boot id is saved before there are rooms.
         guard !changes.isEmpty || rooms.records.process.isEmpty else { return [] }
-        let process = JSON.encoded(processRecord)
+        let process = JSON.compact(processRecord)
         if process != rooms.records.process {
             rooms.records.process = process
             changes.append(SavedChange(key: RoomRecords.processKey, value: process))
@@ -121,7 +131,7 @@ extension ControlPlane {
         var changes: [SavedChange] = []
         let unsaved = journals.takeUnsaved()
         for room in unsaved.journals.union(unsaved.events.keys).sorted() {
-            let journal = journals.saved(room).map(JSON.encoded)
+            let journal = journals.saved(room).map(JSON.compact)
             changes.append(SavedChange(key: RoomRecords.key(.journal, room), value: journal))
             for (seq, event) in (unsaved.events[room] ?? [:]).sorted(by: { $0.key < $1.key }) {
                 let key = RoomRecords.key(.event, room, "\(seq)")
@@ -160,15 +170,21 @@ extension RoomEntry {
         let parts = room.takeUnsavedParts()
         for id in takeUnsavedCustoms().union(parts.participants.keys).sorted() {
             let record = room.saved(participant: id).map {
-                JSON.encoded(ParticipantRecord(participant: $0, custom: customs[id]))
+                JSON.compact(ParticipantRecord(participant: $0, custom: customs[id]))
             }
             change(.participant, id, record)
         }
         for (id, stream) in parts.streams.sorted(by: { $0.key < $1.key }) {
-            change(.stream, id, stream.map(JSON.encoded))
+            change(.stream, id, stream.map(JSON.compact))
         }
         for (number, part) in parts.subscriptions.sorted(by: { $0.key < $1.key }) {
-            change(.subscription, "\(number)", part.map(JSON.encoded))
+            change(.subscription, "\(number)", part.map(JSON.compact))
+        }
+        for (transport, negotiation) in parts.negotiations.sorted(by: { $0.key < $1.key }) {
+            change(.negotiation, transport, negotiation.map(JSON.compact))
+        }
+        for (home, mirrors) in parts.mirrors.sorted(by: { $0.key < $1.key }) {
+            change(.mirrors, home, mirrors.map(JSON.compact))
         }
         let board = messages.takeUnsaved()
         for (subscriber, isSubscribed) in board.subscribers {
@@ -177,13 +193,13 @@ extension RoomEntry {
         for (number, record) in board.messages.sorted(by: { $0.key < $1.key }) {
             change(.message, "\(number)", record)
         }
-        let own = RoomRecord(
-            room: room.saved,
-            settings: settings,
-            custom: custom,
-            lastMessage: messages.lastNumber
-        )
-        let record = JSON.encoded(own)
+        let settings = SettingsRecord(room: room.settings, shown: settings, custom: custom)
+        if settings != savedSettings {
+            savedSettings = settings
+            change(.settings, "", JSON.compact(settings))
+        }
+        let own = RoomRecord(room: room.saved, lastMessage: messages.lastNumber)
+        let record = JSON.compact(own)
         if record != savedRecord {
             savedRecord = record
             change(.room, "", record)

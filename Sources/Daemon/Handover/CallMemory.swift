@@ -57,7 +57,7 @@ final class CallMemory {
             suspicion: previous?.suspicion ?? 0,
             at: now
         )
-        records = unsafe RecordLog(formatting: current.rooms)
+        records = unsafe RecordLog(formatting: current.rooms, free: SharedMemory.release)
     }
 
     /// Rooms that the life before has saved.

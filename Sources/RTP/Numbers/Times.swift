@@ -1,7 +1,7 @@
 /// Point in time on the caller's monotonic clock, in nanoseconds from an arbitrary origin.
 ///
 /// It has eight bytes; `ContinuousClock.Instant` and `Duration` have sixteen and are slower.
-public struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable, Codable {
+public struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable {
     public var nanoseconds: Int64
 
     @inlinable
@@ -28,6 +28,18 @@ public struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable, Codable 
     @inlinable
     public func milliseconds(since other: Self) -> Int64 {
         nanoseconds(since: other) / 1_000_000
+    }
+}
+
+/// Coded as its nanoseconds.
+extension Instant: Codable {
+    public init(from decoder: any Decoder) throws {
+        nanoseconds = try decoder.singleValueContainer().decode(Int64.self)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(nanoseconds)
     }
 }
 

@@ -13,15 +13,27 @@ extension Room {
         }
         guard state != .ended else { throw .eventEnded }
         let present = participant.transports.first { $0.name == call.transport }
-        var transport: Transport
+        let transport: Transport
         if let present {
             transport = present
         } else {
             transport = try makeTransport(call.transport, participant, &transaction)
         }
+        var negotiation = negotiation(of: transport, &transaction)
         do throws(CallError) {
-            let (answer, sources) = try negotiate(call, participant, &transport, &transaction)
-            return adopt(answer, sources, call, transport, &transaction)
+            let (answer, sources) = try negotiate(
+                call,
+                participant,
+                transport,
+                &negotiation,
+                &transaction
+            )
+            let answered = adopt(answer, sources, call, transport, &transaction)
+            placement.negotiated[transport.place] = NegotiatedState(
+                negotiation,
+                answer.configuration
+            )
+            return answered
         } catch {
             if present == nil {
                 let place = transport.place
@@ -53,25 +65,34 @@ extension Room {
                 transaction.shared.identifiers[self.worker].transports.used
             )
         }
-        var local = transaction.shared.locals[worker]
-        // A CNAME of its own for each transport, so that nobody is recognized by it (RFC 7022
-        // §4.2).
-        local.cname = String(transaction.shared.random.next(), radix: 36)
         return Transport(
             name: name,
             place: TransportLocation(worker: worker, id: id),
-            negotiation: Negotiation(local: local),
             connection: .connecting
         )
     }
 
+    /// Returns what a transport's earlier offers have negotiated.
+    private func negotiation(
+        of transport: Transport,
+        _ transaction: inout RoomTransaction
+    ) -> Negotiation {
+        if let negotiated = placement.negotiated[transport.place] { return negotiated.negotiation }
+        var local = transaction.shared.locals[transport.place.worker]
+        // A CNAME of its own for each transport, so that nobody is recognized by it (RFC 7022
+        // §4.2).
+        local.cname = String(transaction.shared.random.next(), radix: 36)
+        return Negotiation(local: local)
+    }
+
     /// Negotiates the answer.
     ///
-    /// Only the transport's negotiation and the handle pools change.
+    /// Only the negotiation and the handle pools change.
     private func negotiate(
         _ call: Offer,
         _ participant: Participant,
-        _ transport: inout Transport,
+        _ transport: Transport,
+        _ negotiation: inout Negotiation,
         _ transaction: inout RoomTransaction
     ) throws(CallError) -> (Answer, [String: MediaSource]) {
         var sources: [String: MediaSource] = [:]
@@ -86,7 +107,7 @@ extension Room {
         }
         let rights = role(of: participant).publish
         do throws(SDPError) {
-            let answer = try transport.negotiation.answer(
+            let answer = try negotiation.answer(
                 call.sdp,
                 identifiers: &transaction.shared.identifiers[transport.place.worker],
                 random: &transaction.shared.random,
@@ -124,7 +145,6 @@ extension Room {
         empty(slotsOf: answer.endedPublications, of: id, transport.name, &transaction)
         transport.slots = slots(answer, of: id, transport, &transaction)
         transport.tracks = tracks(answer, sources, of: id, transport, &transaction)
-        transport.configuration = answer.configuration
         transaction.tell(worker, .configure(transport.place.id, answer.configuration))
 
         if let index = participants[id]?.transports.firstIndex(where: { $0.name == transport.name })

@@ -46,9 +46,6 @@ extension Room {
     package struct Transport: Sendable, Codable {
         package let name: String
         package let place: TransportLocation
-        var negotiation: Negotiation
-        /// Configuration as last sent to the worker; `nil` if none was sent yet.
-        var configuration: TransportConfiguration?
         package internal(set) var connection: Connection
         package internal(set) var tracks: [Track] = []
         /// Receiving m-lines, in m-line order.

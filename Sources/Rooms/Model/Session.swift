@@ -11,12 +11,15 @@ extension Room {
         package let began: Instant
         package internal(set) var sent = MediaTimes()
         package internal(set) var received = MediaTimes()
-        /// Quality of the transports that have been closed.
-        package private(set) var quality = LinkQuality()
+        /// Quality of the transports that have been closed; `nil` while there are none.
+        private var settled: LinkQuality?
         /// Ended transports whose quality is not known yet.
         package private(set) var ending: [TransportLocation] = []
 
         init(began: Instant) { self.began = began }
+
+        /// Quality of the transports that have been closed.
+        package var quality: LinkQuality { settled ?? LinkQuality() }
 
         mutating func end(_ transport: TransportLocation) { ending.append(transport) }
 
@@ -24,7 +27,10 @@ extension Room {
         mutating func settle(_ transport: TransportLocation, _ quality: LinkQuality?) {
             guard let index = ending.firstIndex(of: transport) else { return }
             ending.remove(at: index)
-            if let quality { self.quality += quality }
+            guard let quality else { return }
+            var sum = self.quality
+            sum += quality
+            settled = sum
         }
     }
 

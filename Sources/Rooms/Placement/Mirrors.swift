@@ -29,15 +29,22 @@ extension Room {
     }
 
     /// Relay state of a publication that is watched outside its home worker.
-    struct Relay: Sendable, Codable {
+    struct Relay: Sendable {
         /// Mirrors by worker; one serves all slots there.
         var mirrors: [Int: KnownMirror] = [:]
         /// Relay targets as last sent to the home worker.
         var lastSent: [RelayTarget] = []
+
+        /// Handles of the mirrors, by the order of their workers.
+        var targets: [RelayTarget] {
+            mirrors.sorted { $0.key < $1.key }.map { worker, mirror in
+                RelayTarget(worker: worker, publication: mirror.id)
+            }
+        }
     }
 
     /// Mirror as last sent to its worker, with the number of slots bound to it.
-    struct KnownMirror: Sendable, Codable {
+    struct KnownMirror: Sendable {
         var lastSent: Mirror
         var users = 0
         /// Whether the home has yet to be asked to hold packets until the mirror requests earlier
@@ -108,9 +115,7 @@ extension Room {
                 preconditionFailure("a publication ends before its mirrors do")
             }
         }
-        let targets = relay.mirrors.sorted { $0.key < $1.key }.map { worker, mirror in
-            RelayTarget(worker: worker, publication: mirror.id)
-        }
+        let targets = relay.targets
         // If the publication has ended, its relay list has ended with it.
         if track != nil, targets != relay.lastSent {
             relay.lastSent = targets
@@ -163,7 +168,9 @@ extension Room {
             )
             var known = KnownMirror(lastSent: mirror)
             known.isHeld = start != nil
-            placement.relays[home, default: Relay()].mirrors[worker] = known
+            var relay = placement.relays[home] ?? Relay()
+            relay.mirrors[worker] = known
+            placement.relays[home] = relay
             mirror.from = start
             transaction.tell(worker, .mirror(mirror))
             transaction.touch(home)

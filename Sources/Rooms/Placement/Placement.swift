@@ -11,8 +11,10 @@ extension Room {
         private var population: [Int: Int] = [:]
         /// Participants of ended transports that no fence has confirmed yet.
         var ending: [TransportLocation: String] = [:]
+        /// What the clients of the transports have negotiated.
+        var negotiated = TrackedDictionary<TransportLocation, NegotiatedState>()
         /// Mirrored publications, by their home.
-        var relays: [RelayTarget: Relay] = [:]
+        var relays = TrackedDictionary<RelayTarget, Relay>()
 
         init(firstWorker: Int) { self.firstWorker = firstWorker }
 
@@ -51,14 +53,29 @@ extension Room {
 
         mutating func remove(_ resource: WorkerResource) {
             owners[resource] = nil
-            if case .transport(let worker, _) = resource, let count = population[worker] {
-                population[worker] = count > 1 ? count - 1 : nil
-            }
+            guard case .transport(let worker, let id) = resource else { return }
+            negotiated[TransportLocation(worker: worker, id: id)] = nil
+            if let count = population[worker] { population[worker] = count > 1 ? count - 1 : nil }
         }
 
         /// Returns the handle of a publication in a worker that receives or mirrors it.
         func publication(_ home: RelayTarget, in worker: Int) -> PublicationID? {
             worker == home.worker ? home.publication : relays[home]?.mirrors[worker]?.id
+        }
+    }
+
+    /// Outcome of a transport's offers: large, and changed by offers only.
+    struct NegotiatedState: Sendable, Codable {
+        let negotiation: Negotiation
+        /// Configuration as last sent to the worker, but without the publications: those are in the
+        /// tracks.
+        let configuration: TransportConfiguration
+
+        init(_ negotiation: Negotiation, _ configuration: TransportConfiguration) {
+            self.negotiation = negotiation
+            var configuration = configuration
+            configuration.publications = []
+            self.configuration = configuration
         }
     }
 

@@ -27,7 +27,9 @@ extension Room {
     }
 
     private func tellState(of transport: Transport, _ transaction: inout RoomTransaction) {
-        guard var configuration = transport.configuration else { return }
+        guard var configuration = placement.negotiated[transport.place]?.configuration else {
+            return
+        }
         let (worker, id) = (transport.place.worker, transport.place.id)
         transaction.open(.transport(worker: worker, id))
         configuration.publications = transport.tracks.map(\.configuration)
@@ -46,10 +48,11 @@ extension Room {
     }
 
     private func tellMirrors(_ transaction: inout RoomTransaction) {
-        let relays = placement.relays.sorted {
-            ($0.key.worker, $0.key.publication.index) < ($1.key.worker, $1.key.publication.index)
+        let homes = placement.relays.keys.sorted {
+            ($0.worker, $0.publication.index) < ($1.worker, $1.publication.index)
         }
-        for (home, relay) in relays {
+        for home in homes {
+            guard let relay = placement.relays[home] else { continue }
             for target in relay.lastSent {
                 guard let mirror = relay.mirrors[target.worker] else { continue }
                 transaction.open(.publication(worker: target.worker, mirror.id))

@@ -14,13 +14,16 @@ extension Room {
     /// - Throws: `InconsistentParts` if a part needs another that is missing.
     package init(
         _ saved: Saved,
+        settings: Settings,
         participants savedParticipants: [SavedParticipant],
         streams savedStreams: [Stream],
         subscriptions savedSubscriptions: [Subscription],
+        negotiations: [SavedNegotiation],
+        mirrors savedMirrors: [SavedMirrors],
         shared: Shared
     ) throws(InconsistentParts) {
         name = saved.name
-        settings = saved.settings
+        self.settings = settings
         lifecycle = saved.lifecycle
         moderation = saved.moderation
         taps = saved.taps
@@ -33,8 +36,9 @@ extension Room {
         }
         for stream in savedStreams { streams[stream.id] = stream }
         for subscription in savedSubscriptions { subscriptions[subscription.number] = subscription }
+        restore(negotiations, shared)
         try checkParts()
-        try restore(mirrors: saved.mirrors, workers: shared.locals.count)
+        try restore(savedMirrors, workers: shared.locals.count)
         restoreLosses()
         restore(saved.speakers)
     }
@@ -56,7 +60,6 @@ extension Room {
             }
             let place = participant.transports[index].place
             placement.add(.transport(worker: worker, place.id), of: id)
-            participant.transports[index].negotiation.take(shared.locals[worker])
             for track in participant.transports[index].tracks.indices {
                 participant.transports[index].tracks[track].speaking = nil
                 let publication = participant.transports[index].tracks[track].publication
@@ -67,8 +70,25 @@ extension Room {
         speakers.followers[id] = part.following
     }
 
+    private mutating func restore(_ negotiations: [SavedNegotiation], _ shared: Shared) {
+        for saved in negotiations {
+            let worker = saved.transport.worker
+            guard shared.locals.indices.contains(worker) else { continue }
+            var negotiation = saved.state.negotiation
+            negotiation.take(shared.locals[worker])
+            placement.negotiated[saved.transport] = NegotiatedState(
+                negotiation,
+                saved.state.configuration
+            )
+        }
+    }
+
     private func checkParts() throws(InconsistentParts) {
         for participant in participants.values {
+            for transport in participant.transports
+            where placement.negotiated[transport.place] == nil {
+                throw InconsistentParts(cause: "the negotiation of a transport is missing")
+            }
             for id in participant.streams where streams[id]?.participant != participant.id {
                 throw InconsistentParts(cause: "stream \(id) is missing")
             }
@@ -95,28 +115,25 @@ extension Room {
 
     /// Restores the mirrors in other workers; those in the tap thread end with it.
     private mutating func restore(
-        mirrors: [SavedMirror],
+        _ saved: [SavedMirrors],
         workers: Int
     ) throws(InconsistentParts) {
-        for saved in mirrors where saved.mirror.worker < workers {
+        for saved in saved {
             guard let track = track(of: saved.home) else {
                 throw InconsistentParts(cause: "the publication of a mirror is missing")
             }
-            var configuration = track.configuration
-            configuration.id = saved.mirror.publication
-            let mirror = Mirror(
-                configuration: configuration,
-                home: saved.home,
-                open: track.gate ?? false
-            )
-            placement.relays[saved.home, default: Relay()].mirrors[saved.mirror.worker] =
-                KnownMirror(lastSent: mirror)
-        }
-        for home in placement.relays.keys {
-            let mirrors = placement.relays[home]?.mirrors.sorted { $0.key < $1.key } ?? []
-            placement.relays[home]?.lastSent = mirrors.map { worker, mirror in
-                RelayTarget(worker: worker, publication: mirror.id)
+            var relay = Relay()
+            for target in saved.mirrors where target.worker < workers {
+                var mirror = Mirror(
+                    configuration: track.configuration,
+                    home: saved.home,
+                    open: track.gate ?? false
+                )
+                mirror.configuration.id = target.publication
+                relay.mirrors[target.worker] = KnownMirror(lastSent: mirror)
             }
+            relay.lastSent = relay.targets
+            if !relay.mirrors.isEmpty { placement.relays[saved.home] = relay }
         }
         for transport in participants.values.flatMap(\.transports) {
             let worker = transport.place.worker

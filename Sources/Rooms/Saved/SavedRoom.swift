@@ -4,20 +4,17 @@ import WorkerInterface
 // A room in parts that are saved one by one, so that a call saves only what it has changed.
 
 extension Room {
-    /// Room without its participants, streams and subscriptions, as it is saved.
+    /// Room as it is saved, without its settings and without what has records of its own.
     ///
     /// It holds nothing that grows with the number of participants, except for lists of those who
     /// wait for something.
     package struct Saved: Codable, Sendable {
         package let name: String
-        let settings: Settings
         let lifecycle: Lifecycle
         let moderation: Moderation
         let speakers: SavedSpeakers
         let taps: Taps
         let firstWorker: Int
-        /// Mirrors; all else about them follows from the publications and the slots.
-        let mirrors: [SavedMirror]
     }
 
     /// Participant with its following slots, as it is saved.
@@ -37,10 +34,17 @@ extension Room {
         let isDue: Bool
     }
 
-    /// Handle of a publication's mirror.
-    struct SavedMirror: Codable, Hashable, Sendable {
+    /// Outcome of a transport's offers, as it is saved.
+    package struct SavedNegotiation: Codable, Sendable {
+        let transport: TransportLocation
+        let state: NegotiatedState
+    }
+
+    /// Handles of a publication's mirrors; all else about them follows from the publications and
+    /// the slots.
+    package struct SavedMirrors: Codable, Sendable {
         let home: RelayTarget
-        let mirror: RelayTarget
+        let mirrors: [RelayTarget]
     }
 
     /// Parts that have changed; `nil` stands for one that is gone.
@@ -48,27 +52,20 @@ extension Room {
         package var participants: [String: SavedParticipant?] = [:]
         package var streams: [String: Stream?] = [:]
         package var subscriptions: [UInt64: Subscription?] = [:]
+        /// Negotiations by a name of their transport.
+        package var negotiations: [String: SavedNegotiation?] = [:]
+        /// Mirrors by a name of their home.
+        package var mirrors: [String: SavedMirrors?] = [:]
     }
 
     package var saved: Saved {
         Saved(
             name: name,
-            settings: settings,
             lifecycle: lifecycle,
             moderation: moderation,
             speakers: speakers.saved,
             taps: taps,
-            firstWorker: placement.firstWorker,
-            mirrors: placement.relays.flatMap { home, relay in
-                relay.mirrors.map { worker, mirror in
-                    let target = RelayTarget(worker: worker, publication: mirror.id)
-                    return SavedMirror(home: home, mirror: target)
-                }
-            }
-            .sorted {
-                ($0.mirror.worker, $0.mirror.publication.index)
-                    < ($1.mirror.worker, $1.mirror.publication.index)
-            }
+            firstWorker: placement.firstWorker
         )
     }
 
@@ -79,7 +76,7 @@ extension Room {
         }
     }
 
-    /// Returns the participants, streams and subscriptions that have changed since the last call.
+    /// Returns the parts that have changed since the last call.
     package mutating func takeUnsavedParts() -> UnsavedParts {
         var parts = UnsavedParts()
         for id in participants.takeUnsaved().union(speakers.followers.takeUnsaved()) {
@@ -89,8 +86,25 @@ extension Room {
         for number in subscriptions.takeChanged() {
             parts.subscriptions[number] = .some(subscriptions[number])
         }
+        for transport in placement.negotiated.takeChanged() {
+            let saved = placement.negotiated[transport].map { state in
+                SavedNegotiation(transport: transport, state: state)
+            }
+            parts.negotiations[transport.id.savedName(in: transport.worker)] = .some(saved)
+        }
+        for home in placement.relays.takeChanged() {
+            let mirrors = placement.relays[home].map { relay in
+                SavedMirrors(home: home, mirrors: relay.targets)
+            }
+            parts.mirrors[home.publication.savedName(in: home.worker)] = .some(mirrors)
+        }
         return parts
     }
+}
+
+extension Handle {
+    /// Name of a record about this object, which no other object of its kind ever has.
+    fileprivate func savedName(in worker: Int) -> String { "\(worker).\(index).\(generation)" }
 }
 
 extension Room.ActiveSpeakers {

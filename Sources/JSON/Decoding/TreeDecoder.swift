@@ -4,17 +4,40 @@
 /// list.
 final class TreeDecoder: Decoder {
     let value: JSON
-    let codingPath: [any CodingKey]
     let isClosed: Bool
+    /// Decoder of the value around this one, and the place there; `nil` for the outermost value.
+    ///
+    /// The path is made from them only where something is wrong.
+    private let parent: (decoder: TreeDecoder, key: NamedKey)?
     private var readKeys: Set<String> = []
     private var isFullyRead = false
 
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    init(_ value: JSON, path: [any CodingKey], isClosed: Bool) {
+    /// Makes a decoder of an outermost value.
+    init(_ value: JSON, isClosed: Bool) {
         self.value = value
-        codingPath = path
         self.isClosed = isClosed
+        parent = nil
+    }
+
+    /// Makes a decoder of a value within another one's.
+    init(_ value: JSON, at key: NamedKey, in parent: TreeDecoder) {
+        self.value = value
+        isClosed = parent.isClosed
+        self.parent = (parent, key)
+    }
+
+    /// Makes another decoder of the same value.
+    init(_ other: TreeDecoder) {
+        value = other.value
+        isClosed = other.isClosed
+        parent = other.parent
+    }
+
+    var codingPath: [any CodingKey] {
+        guard let parent else { return [] }
+        return parent.decoder.codingPath + [parent.key]
     }
 
     /// Decodes the complete value and refuses unknown members if closed.
@@ -26,7 +49,7 @@ final class TreeDecoder: Decoder {
         return decoded
     }
 
-    func markRead(_ key: String) { readKeys.insert(key) }
+    func markRead(_ key: String) { if isClosed { readKeys.insert(key) } }
 
     func markAllRead() { isFullyRead = true }
 
@@ -114,7 +137,7 @@ extension JSON {
         isClosed: Bool
     ) throws(JSONMismatch) -> T {
         do {
-            return try TreeDecoder(self, path: [], isClosed: isClosed).decode(type)
+            return try TreeDecoder(self, isClosed: isClosed).decode(type)
         } catch let mismatch as JSONMismatch {
             throw mismatch
         } catch DecodingError.dataCorrupted(let context) {

@@ -16,10 +16,12 @@ struct KeyedTree<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 
     private func child(_ key: Key) throws -> TreeDecoder {
-        decoder.markRead(key.stringValue)
-        let path = codingPath + [NamedKey(key.stringValue)]
-        guard let value = members[key.stringValue] else { throw path.refusal("is missing") }
-        return TreeDecoder(value, path: path, isClosed: decoder.isClosed)
+        let name = key.stringValue
+        decoder.markRead(name)
+        guard let value = members[name] else {
+            throw (codingPath + [NamedKey(name)]).refusal("is missing")
+        }
+        return TreeDecoder(value, at: NamedKey(name), in: decoder)
     }
 
     /// Returns whether the member is null, which unsets whatever is optional.
@@ -102,10 +104,10 @@ struct UnkeyedTree: UnkeyedDecodingContainer {
     var isAtEnd: Bool { currentIndex >= elements.count }
 
     private mutating func next() throws -> TreeDecoder {
-        let path = codingPath + [NamedKey(intValue: currentIndex)]
-        guard !isAtEnd else { throw path.refusal("is missing") }
+        let key = NamedKey(intValue: currentIndex)
+        guard !isAtEnd else { throw (codingPath + [key]).refusal("is missing") }
         defer { currentIndex += 1 }
-        return TreeDecoder(elements[currentIndex], path: path, isClosed: decoder.isClosed)
+        return TreeDecoder(elements[currentIndex], at: key, in: decoder)
     }
 
     mutating func decodeNil() throws -> Bool {
@@ -169,11 +171,6 @@ struct SingleTree: SingleValueDecodingContainer {
 
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
         decoder.markAllRead()
-        let same = TreeDecoder(
-            decoder.value,
-            path: decoder.codingPath,
-            isClosed: decoder.isClosed
-        )
-        return try same.decode(type)
+        return try TreeDecoder(decoder).decode(type)
     }
 }
