@@ -11,7 +11,10 @@
 ///
 /// When the live records do not fit any longer, the log stops: it is marked as unusable, so that
 /// nothing is restored from it, and takes no more changes.
-package struct RecordLog: ~Copyable {
+///
+/// It is a class and no `~Copyable` structure: as such, Swift 6.3.1 never released the dictionaries
+/// that it took from its optional member and put back.
+package final class RecordLog {
     /// Bytes of a record's entry in a half.
     fileprivate struct Place {
         var offset: Int
@@ -80,7 +83,7 @@ package struct RecordLog: ~Copyable {
     ///
     /// - Returns: whether they were saved: `false` if the log is full, now or before.
     @discardableResult
-    package mutating func append(_ group: RecordGroup) -> Bool {
+    package func append(_ group: RecordGroup) -> Bool {
         guard isUsable else { return false }
         guard !group.isEmpty else { return true }
         let entries = Self.entries(of: group)
@@ -96,7 +99,7 @@ package struct RecordLog: ~Copyable {
     }
 
     /// Stops saving for good, and marks the log as unusable.
-    package mutating func stop() {
+    package func stop() {
         isUsable = false
         compaction = nil
         active.scopes = [:]
@@ -119,7 +122,7 @@ package struct RecordLog: ~Copyable {
     }
 
     /// Writes a group to the half in use, and to the one that will be.
-    private mutating func write(_ group: RecordGroup, _ entries: [UInt8], _ length: Int) -> Bool {
+    private func write(_ group: RecordGroup, _ entries: [UInt8], _ length: Int) -> Bool {
         Self.write(group, entries, to: &active, region)
         guard var target = compaction?.target else { return true }
         guard target.tail + length <= region.halfSize else { return false }
@@ -159,7 +162,7 @@ extension RecordLog {
     private static let copiedAtOnce = 16 << 10
 
     /// Copies some of the live records if it is time to; `length` bytes have been written.
-    private mutating func compactSome(after length: Int) {
+    private func compactSome(after length: Int) {
         if compaction == nil {
             guard active.tail - active.live > outdatedAtMost else { return }
             beginCompaction()
@@ -179,12 +182,12 @@ extension RecordLog {
 
     private static let outdatedAtLeast = 1 << 20
 
-    private mutating func compactNow() {
+    private func compactNow() {
         if compaction == nil { beginCompaction() }
         while isUsable, compaction != nil { _ = copyGroup() }
     }
 
-    private mutating func beginCompaction() {
+    private func beginCompaction() {
         compaction = Compaction(
             target: Half(number: 1 - active.number),
             scopes: Array(active.scopes.keys)
@@ -194,7 +197,7 @@ extension RecordLog {
     /// Copies a group of live records of one scope; with the last one, switches to the other half.
     ///
     /// - Returns: the number of bytes copied.
-    private mutating func copyGroup() -> Int {
+    private func copyGroup() -> Int {
         guard var work = compaction else { return 0 }
         compaction = nil
         guard !work.keys.isEmpty || nextScope(&work) else {
@@ -255,7 +258,7 @@ extension RecordLog {
         return false
     }
 
-    private mutating func finish(_ target: Half) {
+    private func finish(_ target: Half) {
         region.store(UInt64(target.tail), in: RecordRegion.tail(of: target.number))
         region.store(UInt64(target.number), in: .half)
         region.free(active.number)
@@ -272,16 +275,16 @@ extension RecordLog.Half {
         in hash: UInt64,
         named name: String
     ) {
-        let index = scopes.index(forKey: hash)
-        if let index {
-            let before = scopes.values[index].places[key]
-            live -= before?.length ?? 0
-            scopes.values[index].places[key] = place
-            if scopes.values[index].places.isEmpty { scopes.remove(at: index) }
-        } else if let place {
-            scopes[hash] = RecordLog.Scope(name: name, places: [key: place])
-        }
-        live += place?.length ?? 0
+        // Taken out and put back, so that its dictionary is changed in place and never copied.
+        var scope = scopes.removeValue(forKey: hash) ?? RecordLog.Scope(name: name)
+        let before =
+            if let place {
+                scope.places.updateValue(place, forKey: key)
+            } else {
+                scope.places.removeValue(forKey: key)
+            }
+        live += (place?.length ?? 0) - (before?.length ?? 0)
+        if !scope.places.isEmpty { scopes[hash] = scope }
     }
 
     fileprivate mutating func remove(_ hash: UInt64) {

@@ -75,7 +75,7 @@ import Testing
             freed += 1
             unsafe part.initializeMemory(as: UInt8.self, repeating: 0)
         }
-        guard var log else { throw Memory.TooShort() }
+        guard let log else { throw Memory.TooShort() }
         var source = Source(seed: seed)
         for _ in 0..<400 {
             let isSaved = log.append(source.next())
@@ -92,7 +92,7 @@ import Testing
     @Test(arguments: 1...3 as ClosedRange<UInt64>)
     func `a write that is cut anywhere leaves the group before it whole`(seed: UInt64) throws {
         let memory = Memory(8_000)
-        var log = try memory.log()
+        let log = try memory.log()
         var source = Source(seed: seed)
         var (cuts, switches) = (0, 0)
         for _ in 0..<80 {
@@ -133,7 +133,7 @@ import Testing
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
     func `a damaged bit costs one scope, and nothing traps`(seed: UInt64) throws {
         let memory = Memory(30_000)
-        var log = try memory.log()
+        let log = try memory.log()
         var source = Source(seed: seed)
         for _ in 0..<120 { log.append(source.next()) }
         let bytes = memory.copy
@@ -158,7 +158,7 @@ import Testing
 
     @Test func `any bytes at all are read without a trap`() throws {
         let memory = Memory(6_000)
-        var log = try memory.log()
+        let log = try memory.log()
         var source = Source(seed: 9)
         for _ in 0..<80 { log.append(source.next()) }
         let bytes = memory.copy
@@ -178,7 +178,7 @@ import Testing
 
     @Test func `a full log stops, and nothing is restored from it`() throws {
         let memory = Memory(4_000)
-        var log = try memory.log()
+        let log = try memory.log()
         var group = RecordGroup(scope: "r")
         var count: UInt64 = 0
         repeat {
@@ -197,7 +197,7 @@ import Testing
     /// The live records are half of what a half holds, and a group's own work stays small.
     @Test func `no group waits for a whole compaction`() throws {
         let memory = Memory(2 << 20)
-        var log = try memory.log()
+        let log = try memory.log()
         var longest = 0
         var copied = 0
         for round in 0..<12_000 {

@@ -1,5 +1,9 @@
 // P14: idle connected viewers.
 extension Bench {
+    /// Time until sfud has returned the memory that it has freed: it does so two seconds after the
+    /// last join.
+    private static let settleTime = Duration.seconds(3)
+
     func idle() async throws {
         for adapter in [SfudAdapter()] + rivals {
             try await connected(adapter, options.size ?? 2_000)
@@ -26,7 +30,7 @@ extension Bench {
                     try await session.watch("idle", viewer, keepsFrames: false)
                 }
                 try await session.awaitConnected()
-                try await Task.sleep(for: .milliseconds(500))
+                try await Task.sleep(for: Self.settleTime)
                 let usage = ProcessUsage.of(session.running.processes)
                 points.append((Double(next), Double(usage.resident)))
                 self.progress.show("\(adapter.name): \(next) connected")
@@ -72,7 +76,7 @@ extension Bench {
             let room = RoomPlan(name: "silent", participants: publishers + audience)
             try await with(adapter, trial([room])) { session in
                 try await session.populate([room])
-                try await Task.sleep(for: .seconds(1))
+                try await Task.sleep(for: Self.settleTime)
                 resident.append(Double(ProcessUsage.of(session.running.processes).resident))
             }
         }
