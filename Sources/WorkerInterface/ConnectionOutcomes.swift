@@ -4,9 +4,9 @@ package struct ConnectionOutcomes: Hashable, Sendable {
     package enum Failure: String, CaseIterable, Hashable, Sendable, BitwiseCopyable {
         /// No valid connectivity check arrived within `CoreLimits.timeoutMilliseconds`.
         case iceTimeout = "ice-timeout"
-        /// A check arrived, but the DTLS handshake did not end in that time.
+        /// A check arrived, but the peer began no DTLS handshake in that time.
         case dtlsTimeout = "dtls-timeout"
-        /// The DTLS handshake failed.
+        /// The DTLS handshake failed, or the peer answered none of the retransmissions.
         case handshake = "dtls-handshake-failed"
         /// The peer's certificate is not the one that its offer names.
         case fingerprint = "fingerprint-mismatch"

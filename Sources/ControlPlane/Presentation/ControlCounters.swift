@@ -41,13 +41,11 @@ package struct ControlCounters: Hashable, Sendable {
     /// Recordings that could not begin.
     package private(set) var recordingsFailed = ReasonCounts(known: Self.recordingFaults)
     package private(set) var streamingsStarted: UInt64 = 0
-    package private(set) var streamingsEnded = ReasonCounts(known: [
-        Room.EndReason.requested, "unreachable", "refused", "timeout",
-    ])
+    package private(set) var streamingsEnded = ReasonCounts(
+        known: [Room.EndReason.requested] + Self.streamingFaults
+    )
     /// Live streams that could not begin.
-    package private(set) var streamingsFailed = ReasonCounts(known: [
-        "unreachable", "refused", "timeout",
-    ])
+    package private(set) var streamingsFailed = ReasonCounts(known: Self.streamingFaults)
     package private(set) var streamingInterruptions: UInt64 = 0
 
     package init() {}
@@ -55,6 +53,9 @@ package struct ControlCounters: Hashable, Sendable {
     private static let admissionCauses = ["overload", "memory", "limit-reached", "no-such-room"]
     private static let recordingFaults = [
         "disk-full", "disk-error", "not-permitted", "too-slow",
+    ]
+    private static let streamingFaults = [
+        "unreachable", "refused", "timeout", "no-encoder", "streamer-failed",
     ]
 
     /// Counts the announcements of a change.

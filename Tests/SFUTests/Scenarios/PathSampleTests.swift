@@ -89,19 +89,20 @@ struct PathSampleTests {
     }
 
     enum End: CaseIterable, CustomTestStringConvertible {
-        case noCheck, noHandshake, closed, closedAfterCheck, fingerprint
+        case noCheck, noHandshake, halfHandshake, closed, closedAfterCheck, fingerprint
 
         var cause: ConnectionOutcomes.Failure {
             switch self {
             case .noCheck: .iceTimeout
             case .noHandshake: .dtlsTimeout
+            case .halfHandshake: .handshake
             case .closed: .closedBeforeICE
             case .closedAfterCheck: .closedBeforeDTLS
             case .fingerprint: .fingerprint
             }
         }
 
-        var testDescription: String { cause.rawValue }
+        var testDescription: String { "\(self): \(cause.rawValue)" }
     }
 
     @Test(arguments: End.allCases)
@@ -113,12 +114,16 @@ struct PathSampleTests {
         switch end {
         case .noCheck, .closed: break
         case .noHandshake, .closedAfterCheck:
+            // Without an answer to its check the peer begins no handshake.
+            call.loses = { toCore, _ in !toCore }
+            call.connect(0)
+        case .halfHandshake:
             call.loses = { toCore, datagram in !toCore && (20...63).contains(datagram[0]) }
             call.connect(0)
         case .fingerprint: call.connect(0)
         }
         switch end {
-        case .noCheck, .noHandshake:
+        case .noCheck, .noHandshake, .halfHandshake:
             call.silent = [0]
             call.run(milliseconds: 31_000)
         case .closed, .closedAfterCheck, .fingerprint: break
