@@ -158,6 +158,11 @@ import WorkerInterface
             $0.sockets?[0].address = Address(ipv4: 0, port: 5004)
             $0.interfaces = [DoctorFacts.Interface(address: Address(ipv4: 0x0a00_0001, port: 0))]
         },
+        Case(testDescription: "no interface", check: "addresses", state: .fault, says: "no address")
+        {
+            $0.daemon?.info.udp = ["[::]:5004"]
+            $0.sockets?[0].address = Address(high: 0, low: 0, port: 5004)
+        },
         Case(testDescription: "no settings", check: "addresses", state: .warning, says: "as root") {
             $0.program?.settings = nil
         },

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import termios
@@ -311,3 +312,20 @@ async def test_doctor_sees_what_is_wrong_with_a_daemon(start_sfud, tmp_path):
     assert any(re.match(r"fault +daemon .*none\.sock", line) for line in lines), output
     assert any(re.match(r"ok +kernel +Linux ", line) for line in lines), output
     assert any("libssl.so" in line for line in lines), output
+
+
+async def test_doctor_names_the_process_that_lives_now(start_sfud):
+    """The IPC socket outlives the daemon that opened it."""
+    daemon = await start_sfud(keeper=True)
+    first = daemon.child()
+    os.kill(first, signal.SIGKILL)
+
+    async def is_back():
+        child = daemon.child()
+        if child in (0, first):
+            return False
+        status, output, _ = await sfuctl("--ipc", daemon.ipc, "doctor")
+        return status == 0 and f"process {child}," in output and f"{daemon.udp} " in output
+
+    await until(is_back, "findings about the second life", 10)
+    await daemon.stop()

@@ -97,9 +97,9 @@ struct DoctorChecks {
         let open = program.openFiles.map { "\($0) of \(limit) open" } ?? "at most \(limit) open"
         guard let info = facts.daemon?.info else { return .ok("files", open) }
         // A listener has connections of all its workers; some more are for files and pipes.
-        let tcp = info.tcp == nil ? 0 : (info.limits["tcpConnections"] ?? 0) * info.workers
-        let needed = tcp + (info.limits["ipcConnections"] ?? 0) + Self.otherFiles
-        if let used = program.openFiles, used * 10 > limit * 9 {
+        let tcp = info.tcp == nil ? 0 : (info.limits["tcpConnections"] ?? 0) &* info.workers
+        let needed = tcp &+ (info.limits["ipcConnections"] ?? 0) &+ Self.otherFiles
+        if let used = program.openFiles, Double(used) > Double(limit) * 0.9 {
             return .fault("files", open, "raise LimitNOFILE= of the unit to \(needed)")
         }
         if limit < needed {

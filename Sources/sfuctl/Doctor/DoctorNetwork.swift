@@ -167,6 +167,13 @@ extension DoctorChecks {
             named += (outside.isEmpty ? family : outside).map(\.address)
         }
         let names = Self.texts(named)
+        guard !named.isEmpty else {
+            return .fault(
+                "addresses",
+                "answers name no address, as no interface has one",
+                "bring an interface up, then restart sfud; or name an address by --announce"
+            )
+        }
         if named.allSatisfy(\.isLoopback) {
             return .warning(
                 "addresses",
