@@ -318,6 +318,8 @@ async def test_doctor_names_the_process_that_lives_now(start_sfud):
     """The IPC socket outlives the daemon that opened it."""
     daemon = await start_sfud(keeper=True)
     first = daemon.child()
+    _, output, _ = await sfuctl("--ipc", daemon.ipc, "doctor")
+    assert f"process {first}," in output
     os.kill(first, signal.SIGKILL)
 
     async def is_back():
@@ -325,7 +327,7 @@ async def test_doctor_names_the_process_that_lives_now(start_sfud):
         if child in (0, first):
             return False
         status, output, _ = await sfuctl("--ipc", daemon.ipc, "doctor")
-        return status == 0 and f"process {child}," in output and f"{daemon.udp} " in output
+        return status == 0 and f"process {child}," in output and f"{daemon.udp}, " in output
 
     await until(is_back, "findings about the second life", 10)
     await daemon.stop()
