@@ -141,6 +141,8 @@ import Testing
         #expect(model.count == 0)
         model.take(part(2, "b", next: nil), of: "r", at: 0)
         #expect(model.count == 2 && !model.isComplete(["r"]))
+        // One that was left off counts for nothing.
+        model.take(part(1, "c", next: 2), of: "r", at: 1)
         model.take(part(1, "a", next: nil), of: "r", at: 1)
         #expect(model.count == 1 && model.isComplete(["r"]) && !model.isComplete(["r", "s"]))
         model.forget(at: 1 + TopModel.patience)
