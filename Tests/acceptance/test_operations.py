@@ -94,6 +94,28 @@ def test_the_rules_are_valid_and_each_alert_is_tested_and_explained():
     assert text.count("summary: ") == text.count("severity: ") == len(alerts)
 
 
+def test_what_the_sections_name_exists():
+    text = ALERTS.read_text()
+    metrics = set(re.findall(r"^\| `(\w+)` \|", (REPOSITORY / "docs/metrics.md").read_text(), re.M))
+    named = set(re.findall(r"\b((?:sfud|process)_\w+)", text))
+    assert len(named) > 10 and named <= metrics, named - metrics
+    limits = (REPOSITORY / "docs/limits.md").read_text()
+    for limit in re.findall(r"`limits\.(\w+)`", text):
+        assert f"| `{limit}` |" in limits, limit
+    help_text = subprocess.run(
+        [binary().with_name("sfuctl"), "--help"], capture_output=True, text=True
+    ).stdout
+    commands = set(re.findall(r"`(?:sudo )?sfuctl(?: --ipc \S+)? (\w+)", text))
+    assert {"top", "doctor", "explain"} <= commands
+    for command in commands:
+        assert re.search(rf"^  {command}\b", help_text, re.MULTILINE), command
+    for sort in re.findall(r"`sfuctl top --sort (\w+)", text):
+        done = subprocess.run(
+            [binary().with_name("sfuctl"), "top", "--sort", sort, "--help"], capture_output=True
+        )
+        assert done.returncode == 0, sort
+
+
 def test_the_dashboard_is_whole(tmp_path):
     """Grafana is in no package of Debian, so this checks the structure and the queries."""
     board = json.loads(prometheus.DASHBOARD.read_text())
