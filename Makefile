@@ -149,7 +149,7 @@ docs: $(DOCS_ENVIRONMENT) ## Writes the documents as pages, .build/docs/site, an
 	Scripts/check-links
 	Scripts/check-links --site $(BUILD)/docs/site
 
-install: ## Installs sfud and sfuctl as built by `make build`, a systemd unit and documents under PREFIX
+install: ## Installs sfud and sfuctl as built by `make build`, a systemd unit, alerts and documents under PREFIX
 	@test -x $(BUILD)/release/sfud -a -x $(BUILD)/release/sfuctl || \
 		{ echo "Run make build first, as the user who has the toolchain"; exit 1; }
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/lib/systemd/system" \
@@ -157,6 +157,9 @@ install: ## Installs sfud and sfuctl as built by `make build`, a systemd unit an
 	install -m 755 $(BUILD)/release/sfud $(BUILD)/release/sfuctl "$(DESTDIR)$(PREFIX)/bin"
 	sed 's|/usr/local/|$(PREFIX)/|' packaging/sfud.service \
 		>"$(DESTDIR)$(PREFIX)/lib/systemd/system/sfud.service"
+	install -d "$(DESTDIR)$(PREFIX)/share/sfud/prometheus" "$(DESTDIR)$(PREFIX)/share/sfud/grafana"
+	install -m 644 deploy/prometheus/*.yml "$(DESTDIR)$(PREFIX)/share/sfud/prometheus"
+	install -m 644 deploy/grafana/sfud.json "$(DESTDIR)$(PREFIX)/share/sfud/grafana"
 	umask 022 && Scripts/docs collect "$(DESTDIR)$(PREFIX)/share/doc/sfud"
 
 deb: deb-packages ## Builds the Debian packages sfud and sfud-gateway in .build/deb; REVISION=2, FFMPEG=

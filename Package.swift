@@ -128,7 +128,9 @@ let package = Package(
         ),
         .executableTarget(
             name: "sfuctl",
-            dependencies: ["CKernel", "Contract", "JSON", "Kernel", "SFUClient"],
+            dependencies: [
+                "CKernel", "Contract", "JSON", "Kernel", "SFUClient", "WorkerInterface",
+            ],
             swiftSettings: strict
         ),
         // Benchmarks.
@@ -248,7 +250,9 @@ let package = Package(
         ),
         .testTarget(
             name: "SFUClientTests",
-            dependencies: ["Contract", "JSON", "SFUClient", "TestSupport", "sfuctl"],
+            dependencies: [
+                "Contract", "JSON", "SFUClient", "TestSupport", "WorkerInterface", "sfuctl",
+            ],
             swiftSettings: strict
         ),
         .testTarget(

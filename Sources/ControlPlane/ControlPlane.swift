@@ -51,6 +51,7 @@ package struct ControlPlane {
             do throws(IPCError) {
                 try carryOut(request, for: caller, at: now)
             } catch {
+                rooms.counters.note(error, of: request.method)
                 output.append(
                     .reply(connection, IPCReply.encoded(id: request.id, error: error))
                 )
@@ -107,6 +108,7 @@ extension ControlPlane {
     package var isDraining: Bool { life.isDraining }
     /// Whether new rooms are taken.
     package var acceptsRooms: Bool { life.acceptsRooms }
+    package var counters: ControlCounters { rooms.counters }
     package var participantCount: Int { rooms.participantCount }
     /// Number of joins and rooms refused for lack of processing time or memory.
     package var joinsRefused: UInt64 { shared.load.refused &+ shared.memory.refused }

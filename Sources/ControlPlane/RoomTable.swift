@@ -18,6 +18,8 @@ struct RoomTable {
     private(set) var owners: [Room.WorkerResource: String] = [:]
     /// Number of transport state changes and releases since the start.
     private(set) var transportChanges = 0
+    /// Counters of what has happened in all rooms.
+    var counters = ControlCounters()
     /// Deadlines of rooms that have one.
     private var deadlines = DeadlineQueue()
 

@@ -3,6 +3,7 @@ import ControlPlane
 import Foundation
 import Kernel
 import RTP
+import Recording
 import Rooms
 import Sockets
 import WorkerInterface
@@ -12,6 +13,7 @@ struct EventLoop: ~Copyable {
     let log: Log
     private let signals: Int32
     private let workers: [Worker]
+    private let disk: DiskWriter
     private let http: HTTPServer?
     let setup: ControlSetup
     /// Memory that the next life goes on from.
@@ -49,6 +51,7 @@ struct EventLoop: ~Copyable {
         _ ipc: IPCServer,
         _ http: HTTPServer?,
         _ workers: [Worker],
+        _ disk: DiskWriter,
         signals: Int32,
         handover: Handover,
         calls: CallMemory,
@@ -60,6 +63,7 @@ struct EventLoop: ~Copyable {
         self.ipc = ipc
         self.http = http
         self.workers = workers
+        self.disk = disk
         self.signals = signals
         self.handover = handover
         self.calls = calls
@@ -262,7 +266,7 @@ struct EventLoop: ~Copyable {
         http.isReady = control.acceptsRooms
         http.run(at: now)
         if let workers = sampler.take(at: now) {
-            let metrics = Metrics(
+            var metrics = Metrics(
                 version: setup.version,
                 workers: workers,
                 rooms: control.roomCount,
@@ -273,6 +277,8 @@ struct EventLoop: ~Copyable {
                 memoryLimit: setup.limits.memoryMegabytes << 20,
                 process: .current(startTime: setup.startTime)
             )
+            metrics.control = control.counters
+            metrics.outputs = MetricsOutputs(control, disk.use)
             http.publish(metrics: Array(metrics.text.utf8), at: now)
         } else if http.wantsMetrics, let report = sampler.begin(at: now) {
             for worker in workers.prefix(setup.workers) { worker.commands.post([report]) }

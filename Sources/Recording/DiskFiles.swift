@@ -59,6 +59,17 @@ enum DiskFiles {
         return unsafe rename(temporary, path) == 0 ? nil : errno
     }
 
+    /// Returns the free bytes of the file system that `path` is on, or will be once it is made;
+    /// `nil` if unknown.
+    static func freeBytes(around path: String) -> Int? {
+        var path = path
+        while true {
+            if let free = freeBytes(at: path) { return free }
+            guard path.count > 1, let slash = path.lastIndex(of: "/") else { return nil }
+            path = slash == path.startIndex ? "/" : String(path[..<slash])
+        }
+    }
+
     /// Returns the free bytes of the file system that holds `path`; `nil` if unknown.
     static func freeBytes(at path: String) -> Int? {
         unsafe withUnsafeTemporaryAllocation(of: statvfs.self, capacity: 1) { places in

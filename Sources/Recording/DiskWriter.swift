@@ -56,17 +56,31 @@ package final class DiskWriter: Sendable {
         var kept: [OutputID: [Int: Kept]] = [:]
         /// Recordings that ended because the disk was too slow; their queued bytes are discarded.
         var abandoned: Set<OutputID> = []
+        var use = Use()
         var isStopped = false
+    }
+
+    /// Figures of the disk for the metrics.
+    package struct Use: Hashable, Sendable {
+        /// Free bytes where recordings are written, at most ten seconds old; `nil` if unknown.
+        package var freeBytes: Int?
+        /// Bytes of media written since the start.
+        package var writtenBytes: UInt64 = 0
+
+        package init() {}
     }
 
     package let notices: Mailbox<Notice>
     private let limits: RecordingLimits
+    /// Directory that the recordings' directories are in; `nil` if free space is not looked at.
+    private let directory: String?
     private let state = Locked(State())
     private let wake = DispatchSemaphore(value: 0)
     private let finished = DispatchSemaphore(value: 0)
 
-    package init(limits: RecordingLimits) throws(SystemError) {
+    package init(limits: RecordingLimits, directory: String? = nil) throws(SystemError) {
         self.limits = limits
+        self.directory = directory
         notices = try Mailbox()
         let thread = Thread { @Sendable [self] in run() }
         thread.name = "recorder-disk"
@@ -97,6 +111,9 @@ package final class DiskWriter: Sendable {
     /// Returns the media on disk, by the recording's files.
     package func kept(of tap: OutputID) -> [Int: Kept] { state.withLock { $0.kept[tap] ?? [:] } }
 
+    /// Figures of the disk as it was last looked at.
+    package var use: Use { state.withLock { $0.use } }
+
     /// Stops the thread; waits up to `milliseconds` for queued jobs to finish.
     package func stop(milliseconds: Int) {
         state.withLock { $0.isStopped = true }
@@ -106,7 +123,14 @@ package final class DiskWriter: Sendable {
 
     private func run() {
         var recordings: [OutputID: DiskRecording] = [:]
+        var nextLook: Int64 = 0
         while true {
+            let now = kernel_monotonic_nanoseconds()
+            if let directory, now >= nextLook {
+                let free = DiskFiles.freeBytes(around: directory)
+                state.withLock { $0.use.freeBytes = free }
+                nextLook = now + Int64(Self.lookSeconds) * 1_000_000_000
+            }
             let (jobs, isStopped) = state.withLock { state in
                 var jobs: [Job] = []
                 swap(&jobs, &state.jobs)
@@ -115,10 +139,13 @@ package final class DiskWriter: Sendable {
             for job in jobs { carryOut(job, &recordings) }
             guard jobs.isEmpty else { continue }
             if isStopped { break }
-            wake.wait()
+            _ = wake.wait(timeout: .now() + .seconds(Self.lookSeconds))
         }
         finished.signal()
     }
+
+    /// Interval of the looks at the free space.
+    private static let lookSeconds = 10
 
     private func carryOut(_ job: Job, _ recordings: inout [OutputID: DiskRecording]) {
         switch job {
@@ -155,6 +182,7 @@ package final class DiskWriter: Sendable {
         state.withLock { state in
             state.waiting[tap, default: 0] -= run.bytes.count
             if isKept {
+                state.use.writtenBytes &+= UInt64(run.bytes.count)
                 state.kept[tap, default: [:]][file] = Kept(seconds: seconds, bytes: bytes)
             }
         }

@@ -118,6 +118,8 @@ package struct WorkerStatistics: Hashable, Sendable {
     package var rtcpOut: UInt64 = 0
     /// Freezes of subscribers' video that have ended.
     package var freezes = FreezeTotals()
+    package var connections = ConnectionOutcomes()
+    package var paths = PathSamples()
     /// Dropped packets, indexed by `DropReason.allCases`.
     package var drops: [UInt64] = Array(repeating: 0, count: DropReason.allCases.count)
     /// Dropped packets out of `relayedIn`, indexed likewise.

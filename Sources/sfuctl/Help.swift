@@ -4,7 +4,7 @@ import SFUClient
 enum Help {
     /// A command with its own help page.
     enum Topic: String, CaseIterable {
-        case rooms, room, talkers, explain, stats, info, watch
+        case rooms, room, talkers, explain, top, stats, info, doctor, watch
         case lock, unlock, mute, unmute, drop, approve, deny, floor, role, pin, unpin, state
         case close, tap, untap, taps, upgrade, call, compose
     }
@@ -16,7 +16,7 @@ enum Help {
 
             \(topic.explanation)
 
-            \(topic == .compose ? composeOptions : options)
+            \(topic == .compose ? composeOptions : topic == .top ? topOptions : options)
             """
     }
 
@@ -50,6 +50,16 @@ enum Help {
           --help      print this
         """
 
+    private static let topOptions = """
+        Options:
+          --sort KEY  name, in, out, loss, rtt, jitter or freezes: the worst or largest first
+                      (default: loss)
+          --once      print the figures once, as where there is no terminal
+          --json      the same as JSON
+          --ipc PATH  sfud's socket
+          --help      print this
+        """
+
     private static let composeOptions = """
         Options:
           -o, --output FILE     the MP4 file to make (H.264, AAC)
@@ -67,7 +77,8 @@ enum Help {
 extension Help.Topic {
     var synopsis: String {
         switch self {
-        case .rooms, .stats, .info: rawValue
+        case .rooms, .stats, .info, .doctor: rawValue
+        case .top: "top [ROOM...]"
         case .room, .talkers, .close: "\(rawValue) ROOM"
         case .explain: "explain ROOM SUBSCRIPTION"
         case .watch: "watch [ROOM...]"
@@ -90,12 +101,12 @@ extension Help.Topic {
     /// Allowed numbers of operands.
     var operands: ClosedRange<Int> {
         switch self {
-        case .rooms, .stats, .info: 0...0
+        case .rooms, .stats, .info, .doctor: 0...0
         case .room, .talkers, .close, .compose: 1...1
         case .explain, .untap: 2...2
         case .tap: 3...3
         case .taps, .upgrade: 0...1
-        case .watch: 0...100
+        case .watch, .top: 0...100
         case .lock, .unlock: 1...1
         case .mute, .unmute: 1...3
         case .drop, .pin, .unpin: 2...100
@@ -111,6 +122,8 @@ extension Help.Topic {
         case .room: "show one room: participants and streams"
         case .explain: "say why a viewer sees what it sees"
         case .talkers: "show who talks and who is pinned"
+        case .top: "show bit rates, loss, round trips and freezes as they change"
+        case .doctor: "check sfud and its machine, and say what to do"
         case .stats: "show packets in, out and dropped, and the workers' load"
         case .info: "show version, addresses and limits"
         case .watch: "print events as they come, one a line"
@@ -154,6 +167,22 @@ extension Help.Topic {
             """
             Shows what has gone in and out since sfud started. What came in is what was
             forwarded and what was dropped, by cause: docs/ipc.md has the sums.
+            """
+        case .top:
+            """
+            Shows the participants of these rooms, or of all, and how they are, each second: bits a
+            second in and out (in: from the participant), the largest loss of the last reports, the
+            round trip, jitter, what the path to it is estimated to carry, what keeps its video from
+            a higher layer, and the freezes of what it watches. Keys sort, scroll, change between
+            participants and rooms, and quit; Ctrl-C quits too.
+            """
+        case .doctor:
+            """
+            Checks whether sfud answers and what it sheds, its sockets and their buffers, the
+            addresses that answers name, the clock, open files, features of the kernel, free disk
+            for recordings and the libraries, one a line: ok, warning or fault, and below it what to
+            do. Without a running sfud it checks the machine. What it may not read it says; as root,
+            or as sfud's user, it reads all. The exit status is 1 if there is a fault.
             """
         case .info: "Shows sfud's version, addresses, DTLS fingerprint and limits."
         case .watch:

@@ -31,6 +31,8 @@ struct Invocation: Equatable {
         case upgrade(String?)
         case call(method: String, params: JSON)
         case compose(ComposeOptions)
+        case top(TopOptions)
+        case doctor
     }
 }
 
@@ -51,6 +53,7 @@ extension Invocation {
     init(_ arguments: [String]) throws(UsageError) {
         var rest: [String] = []
         var compose = ComposeOptions()
+        var top = TopOptions()
         var wantsHelp = false
         var wantsVersion = false
         var index = 0
@@ -81,6 +84,14 @@ extension Invocation {
                 }
                 try compose.take(argument, arguments[index])
                 index += 1
+            case "--once" where rest.first == Help.Topic.top.rawValue: top.isOnce = true
+            case _ where rest.first == Help.Topic.top.rawValue && argument.hasPrefix("--sort"):
+                var name = String(argument.dropFirst("--sort=".count))
+                if argument == "--sort", index < arguments.count {
+                    name = arguments[index]
+                    index += 1
+                }
+                top.sort = try Self.sort(name)
             case "--":
                 rest += arguments[index...]
                 index = arguments.count
@@ -89,7 +100,15 @@ extension Invocation {
             default: rest.append(argument)
             }
         }
-        verb = wantsVersion ? .version : try Verb(rest, compose, wantsHelp: wantsHelp)
+        verb = wantsVersion ? .version : try Verb(rest, compose, top, wantsHelp: wantsHelp)
+    }
+
+    private static func sort(_ name: String) throws(UsageError) -> TopSort {
+        guard let sort = TopSort(rawValue: name) else {
+            let names = TopSort.allCases.map(\.rawValue).joined(separator: ", ")
+            throw UsageError(message: "--sort takes one of \(names)", topic: .top)
+        }
+        return sort
     }
 
     private static func isComposing(_ words: [String]) -> Bool {
@@ -101,6 +120,7 @@ extension Invocation.Verb {
     fileprivate init(
         _ words: [String],
         _ compose: ComposeOptions,
+        _ top: TopOptions,
         wantsHelp: Bool
     ) throws(UsageError) {
         guard let name = words.first else {
@@ -122,15 +142,21 @@ extension Invocation.Verb {
         guard topic.operands.contains(operands.count) else {
             throw UsageError(message: "usage: sfuctl \(topic.synopsis)", topic: topic)
         }
-        self = try Self.verb(topic, operands, compose)
+        self = try Self.verb(topic, operands, compose, top)
     }
 
     private static func verb(
         _ topic: Help.Topic,
         _ operands: [String],
-        _ compose: ComposeOptions
+        _ compose: ComposeOptions,
+        _ top: TopOptions
     ) throws(UsageError) -> Self {
         switch topic {
+        case .top:
+            var top = top
+            for operand in operands { top.rooms.append(try room(operand, topic)) }
+            return .top(top)
+        case .doctor: return .doctor
         case .compose:
             var compose = compose
             compose.directory = operands[0]

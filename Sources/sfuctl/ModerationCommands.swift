@@ -55,7 +55,7 @@ extension Action {
             }
             params["state"] = .string(state.rawValue)
         case .rooms, .room, .talkers, .explain, .stats, .info, .watch, .close, .tap, .untap, .taps,
-            .upgrade, .call, .compose:
+            .upgrade, .call, .compose, .top, .doctor:
             preconditionFailure("\(topic.rawValue) is no moderation command")
         }
         self.init(method: method, params: .object(params))

@@ -22,7 +22,14 @@ struct Sfuctl {
         if case .compose(let options) = invocation.verb {
             return Composer.run(options, isJSON: invocation.isJSON)
         }
-        let client = SFUClient(path: invocation.path ?? IPCPath.standard)
+        let path = invocation.path ?? IPCPath.standard
+        let client = SFUClient(path: path)
+        if case .doctor = invocation.verb {
+            let facts = await DoctorProbe(client, path: path).facts()
+            let findings = DoctorChecks(facts).findings
+            Output.text(invocation.isJSON ? pretty(findings) : Report.findings(findings))
+            return findings.contains { $0.state == .fault } ? .refused : .done
+        }
         do throws(ClientError) {
             try await run(invocation, client)
             return .done
@@ -73,8 +80,15 @@ struct Sfuctl {
             try await upgrade(to: binary, isJSON: invocation.isJSON, client)
         case .call(let method, let params):
             Output.text(PrettyJSON.text(try await client.call(method, params)))
-        // Handled before a client was created, as it needs no sfud.
-        case .compose: break
+        case .top(let options):
+            let session = TopSession(client, options)
+            if let terminal = Terminal.current, !options.isOnce, !invocation.isJSON {
+                await session.show(on: terminal)
+            } else {
+                try await session.printOnce(isJSON: invocation.isJSON)
+            }
+        // Handled before, as they need no sfud.
+        case .compose, .doctor: break
         }
     }
 

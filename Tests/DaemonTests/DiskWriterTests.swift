@@ -42,7 +42,8 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: directory) }
         var limits = RecordingLimits()
         limits.freeBytes = 0
-        let disk = try DiskWriter(limits: limits)
+        // Its directory is made by the first recording; until then an ancestor's space counts.
+        let disk = try DiskWriter(limits: limits, directory: directory + "/a")
         disk.post([
             .open(1, directory: directory + "/a/b"),
             .create(1, file: 0, path: directory + "/a/b/file"),
@@ -60,6 +61,10 @@ import Testing
         let record = try String(contentsOfFile: directory + "/a/b/session.json", encoding: .utf8)
         #expect(record == "[]")
         #expect(disk.kept(of: 1) == [0: .init(seconds: 2, bytes: 9)] && disk.waiting(for: 1) == 0)
+        #expect(disk.use.writtenBytes == 13)
+        let free = try #require(disk.use.freeBytes)
+        let size = try FileManager.default.attributesOfFileSystem(forPath: directory)[.systemSize]
+        #expect(free > 0 && free <= (size as? NSNumber)?.intValue ?? 0)
         disk.stop(milliseconds: 1_000)
     }
 

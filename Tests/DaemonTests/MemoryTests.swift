@@ -1,3 +1,4 @@
+import Foundation
 import RTP
 import Testing
 
@@ -36,6 +37,15 @@ struct MemoryTests {
             ]
         ),
     ]
+
+    @Test func `open descriptors are counted, and their limit is known`() throws {
+        let files = (0..<20).compactMap { _ in FileHandle(forReadingAtPath: "/dev/null") }
+        defer { for file in files { try? file.close() } }
+        let process = ProcessStatistics.current(startTime: 0)
+        let open = try #require(process.openDescriptors)
+        #expect(files.count == 20 && open > 20)
+        #expect(try #require(process.descriptorLimit) > open)
+    }
 
     @Test(arguments: rows)
     func `I6 groups around a process bound it too`(_ row: Row) {

@@ -1,7 +1,9 @@
 import CKernel
 import RTP
+import Recording
 import Testing
 
+@testable import ControlPlane
 @testable import Daemon
 @testable import WorkerInterface
 
@@ -11,7 +13,9 @@ struct MetricsTests {
             cpuNanoseconds: 1_500_000_000,
             residentBytes: 4_096,
             heapBytes: 2_048,
-            startTime: 7
+            startTime: 7,
+            openDescriptors: 30,
+            descriptorLimit: 1_024
         )
         return Metrics(
             version: "1.2.3",
@@ -21,6 +25,15 @@ struct MetricsTests {
             connections: 2,
             process: process
         )
+    }
+
+    /// All that a daemon exposes.
+    static var full: Metrics {
+        var metrics = metrics([WorkerStatistics()])
+        metrics.outputs.recordings = [("starting", 0), ("recording", 2)]
+        metrics.outputs.streamings = [("streaming", 1)]
+        metrics.outputs.disk.freeBytes = 1 << 30
+        return metrics
     }
 
     @Test
@@ -52,6 +65,67 @@ struct MetricsTests {
         #expect(lines.contains("sfud_freezes_total{hop=\"sfu\"} 2"))
         #expect(lines.contains("sfud_freeze_seconds_total{hop=\"sfu\"} 3"))
         #expect(lines.contains("sfud_freezes_total{hop=\"viewer-decoder\"} 0"))
+    }
+
+    @Test
+    func `paths are told for publishers and viewers, summed over the workers`() {
+        var first = WorkerStatistics()
+        first.paths.publishers.add(fractionLost: 64, jitter: 900, clockRate: 90_000)
+        first.paths.viewers.roundTrip.add(0.06)
+        var second = WorkerStatistics()
+        second.paths.publishers.add(fractionLost: 0, jitter: 0, clockRate: 90_000)
+        let lines = Self.metrics([first, second]).text.split(separator: "\n")
+        let loss = "sfud_packet_loss_ratio"
+        #expect(lines.contains("\(loss)_bucket{peer=\"publisher\",le=\"0.0\"} 1"))
+        #expect(lines.contains("\(loss)_bucket{peer=\"publisher\",le=\"0.2\"} 1"))
+        #expect(lines.contains("\(loss)_bucket{peer=\"publisher\",le=\"0.3\"} 2"))
+        #expect(lines.contains("\(loss)_bucket{peer=\"publisher\",le=\"+Inf\"} 2"))
+        #expect(lines.contains("\(loss)_sum{peer=\"publisher\"} 0.25"))
+        #expect(lines.contains("\(loss)_count{peer=\"viewer\"} 0"))
+        #expect(lines.contains("sfud_jitter_seconds_sum{peer=\"publisher\"} 0.01"))
+        #expect(lines.contains("sfud_round_trip_seconds_count{peer=\"viewer\"} 1"))
+        #expect(lines.contains("sfud_round_trip_seconds_count{peer=\"publisher\"} 0"))
+    }
+
+    @Test
+    func `connections are told by outcome, summed over the workers`() {
+        var worker = WorkerStatistics()
+        worker.connections.seconds.add(0.3)
+        worker.connections.note(.iceTimeout)
+        worker.connections.timedOut = 2
+        worker.connections.closedByPeer = 3
+        let lines = Self.metrics([worker, worker]).text.split(separator: "\n")
+        #expect(lines.contains("sfud_connect_seconds_bucket{le=\"0.2\"} 0"))
+        #expect(lines.contains("sfud_connect_seconds_bucket{le=\"0.3\"} 2"))
+        #expect(lines.contains("sfud_connect_seconds_sum 0.6"))
+        #expect(lines.contains("sfud_connect_seconds_count 2"))
+        let failures = "sfud_connect_failures_total"
+        #expect(lines.contains("\(failures){cause=\"ice-timeout\"} 2"))
+        #expect(lines.contains("\(failures){cause=\"fingerprint-mismatch\"} 0"))
+        #expect(lines.contains("sfud_transports_ended_total{cause=\"timeout\"} 4"))
+        #expect(lines.contains("sfud_transports_ended_total{cause=\"closed\"} 6"))
+    }
+
+    @Test
+    func `recordings and streams are told by state, and faults from the start`() {
+        let lines = Self.full.text.split(separator: "\n")
+        #expect(lines.contains("sfud_recordings{state=\"recording\"} 2"))
+        #expect(lines.contains("sfud_live_streams{state=\"streaming\"} 1"))
+        #expect(lines.contains("sfud_recording_disk_free_bytes 1073741824"))
+        for reason in ["disk-full", "disk-error", "not-permitted", "too-slow"] {
+            #expect(lines.contains("sfud_recordings_ended_total{reason=\"\(reason)\"} 0"))
+        }
+        #expect(lines.contains("sfud_join_refusals_total{cause=\"overload\"} 0"))
+        #expect(lines.contains("process_open_fds 30") && lines.contains("process_max_fds 1024"))
+    }
+
+    @Test
+    func `a reason from elsewhere cannot break a line`() {
+        var page = MetricsPage()
+        var counts = ReasonCounts(known: [])
+        counts.note("a\"b\\c\nd")
+        page.add("x_total", "Help.", counts)
+        #expect(page.text.split(separator: "\n").last == #"x_total{reason="a\"b\\c\nd"} 1"#)
     }
 
     @Test

@@ -55,6 +55,28 @@ import Testing
             )
         ),
         Row("untap", ["untap", "r", "tap-1"], .success(Invocation(verb: .untap("r", "tap-1")))),
+        Row("top", ["top"], .success(Invocation(verb: .top(TopOptions())))),
+        Row(
+            "top of a room, once",
+            ["top", "r", "--once", "--sort", "rtt"],
+            .success(Invocation(verb: .top(.init(rooms: ["r"], sort: .rtt, isOnce: true))))
+        ),
+        Row(
+            "top by nothing known",
+            ["top", "--sort=size"],
+            .failure(
+                UsageError(
+                    message: "--sort takes one of name, in, out, loss, rtt, jitter, freezes",
+                    topic: .top
+                )
+            )
+        ),
+        Row(
+            "once, elsewhere",
+            ["rooms", "--once"],
+            .failure(UsageError(message: "no option --once"))
+        ),
+        Row("doctor", ["doctor", "--json"], .success(Invocation(verb: .doctor, isJSON: true))),
         Row("taps", ["taps"], .success(Invocation(verb: .taps(nil)))),
         Row("taps of a room", ["taps", "r"], .success(Invocation(verb: .taps("r")))),
         Row("nothing", [], .failure(UsageError(message: "what shall be done?"))),

@@ -25,7 +25,7 @@ import Testing
         ],
         "Keeper": ["Kernel", "RTP"],
         "sfud": ["Daemon", "Keeper"],
-        "sfuctl": ["Contract", "JSON", "Kernel", "SFUClient"],
+        "sfuctl": ["Contract", "JSON", "Kernel", "SFUClient", "WorkerInterface"],
     ]
 
     /// Folders of the media core, each with those that it may use; `Worker` uses all of them.

@@ -47,7 +47,7 @@ def named(value) -> set[str]:
 def known() -> set[str]:
     """Returns all words of sfud's that a guide may use."""
     words = named(json.loads((DOCS / "openrpc.json").read_text()))
-    for page in ("ipc.md", "limits.md", "operating.md", "gateway.md"):
+    for page in ("ipc.md", "limits.md", "metrics.md", "operating.md", "gateway.md"):
         for text in code((DOCS / page).read_text()):
             words |= {text, text.split("{")[0], text.split(" ")[0]}
     drops = (REPOSITORY / "Sources/WorkerInterface/Statistics.swift").read_text()

@@ -402,3 +402,56 @@ int kernel_open_file(const char *path);
 /// Opens /dev/null, as a reserve descriptor for a full descriptor table.
 int kernel_open_null(void);
 void kernel_close(int descriptor);
+
+// Terminals
+
+/// Settings of a terminal, to be restored.
+struct kernel_terminal {
+    bool valid;
+    uint8_t settings[128];
+};
+/// Makes a terminal pass on each key at once, unseen and without signals; returns its settings from
+/// before, not valid if the descriptor is no terminal.
+struct kernel_terminal kernel_terminal_begin(int descriptor);
+void kernel_terminal_end(int descriptor, struct kernel_terminal before);
+
+struct kernel_terminal_size {
+    int rows;
+    int columns;
+};
+/// Size of a terminal; 0 if it is unknown.
+struct kernel_terminal_size kernel_terminal_measure(int descriptor);
+
+// Facts for diagnosis
+
+/// State of the system's clock (adjtimex(2)).
+struct kernel_clock {
+    /// Whether the answer is valid, and whether something keeps the clock synchronized.
+    bool known;
+    bool synchronized;
+    /// Largest possible error, in microseconds.
+    int64_t error;
+};
+struct kernel_clock kernel_clock_state(void);
+
+/// A bound UDP or listening TCP socket of this network namespace.
+struct kernel_bound_socket {
+    struct kernel_address address;
+    bool ipv6;
+    bool tcp;
+    /// Sizes of the buffers, without the kernel's doubling.
+    uint32_t receive_buffer;
+    uint32_t send_buffer;
+    /// Bytes that wait to be received.
+    uint32_t waiting;
+    /// Datagrams dropped since the socket was opened, modulo 2^32.
+    uint32_t drops;
+};
+/// Returns the number of such sockets and fills in the first `capacity` of them (sock_diag(7)).
+int kernel_bound_sockets(struct kernel_bound_socket *facts, int capacity);
+
+/// Stores the process that listens at a Unix-domain socket, by connecting to it.
+int kernel_unix_listener(const char *path, struct kernel_credentials *credentials);
+
+/// Whether sockets can send several datagrams in one call (UDP_SEGMENT); -errno if not.
+int kernel_udp_segments_supported(void);

@@ -71,6 +71,7 @@ extension ControlPlane {
         operation.process = outcome.process
         rooms.own(change.opened, name)
         noteOutputs(openedBy: change, in: name)
+        rooms.counters.note(change.announcements)
         operation.freed = change.freed
         let shown = roomForApproved(by: change, name)
         operation.tell(

@@ -8,6 +8,8 @@ import WorkerInterface
 struct StreamingEntry {
     var name: String
     var room: String
+    /// Whether its server has accepted it.
+    var isAccepted = false
     /// Whether its server is gone, and sfud reconnects.
     var isInterrupted = false
     /// Caller to answer when the server has accepted or refused the stream.

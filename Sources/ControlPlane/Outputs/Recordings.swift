@@ -37,6 +37,11 @@ struct RecordingCatalog {
         if ended.count > endedLimit { entries[ended.removeFirst()] = nil }
     }
 
+    /// Numbers of recordings by state.
+    var states: [RecordingInfo.State: Int] {
+        entries.values.reduce(into: [:]) { $0[$1.state, default: 0] += 1 }
+    }
+
     /// All entries, in the order in which the recordings began.
     var inOrder: [Entry] { entries.sorted { $0.key < $1.key }.map(\.value) }
 

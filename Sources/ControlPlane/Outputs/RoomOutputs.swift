@@ -51,6 +51,7 @@ extension ControlPlane {
         switch notice {
         case .started(let id):
             roomOutputs.recordings[id]?.state = .recording
+            roomOutputs.streamings[id]?.isAccepted = true
             answerStart(of: id, failure: nil)
             take(.tapStarted(id), of: .tap(id), at: now)
         case .interrupted(let id, let cause):
@@ -78,6 +79,7 @@ extension ControlPlane {
     private mutating func endStreaming(_ id: OutputID, _ reason: String?) {
         guard let entry = roomOutputs.streamings[id] else { return }
         let cause = reason ?? "ended"
+        if !entry.isAccepted, reason != nil { rooms.counters.noteFailedStreaming(cause) }
         if entry.caller != nil {
             let fields = [("room", entry.room), ("streaming", entry.name), ("cause", cause)]
             output.append(.log(.warning, "no streaming", fields))

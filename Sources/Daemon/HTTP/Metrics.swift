@@ -1,3 +1,4 @@
+import ControlPlane
 import WorkerInterface
 
 /// Contents of `/metrics`, in Prometheus' text format (version 0.0.4).
@@ -12,11 +13,13 @@ struct Metrics {
     var isDraining = false
     /// Resident bytes from which joins are refused; 0: no limit.
     var memoryLimit = 0
+    var control = ControlCounters()
+    var outputs = MetricsOutputs()
     var process: ProcessStatistics
 
     /// The page's text.
     var text: String {
-        var page = Page()
+        var page = MetricsPage()
         page.add("sfud_build_info", .gauge, "The version that runs.") {
             [("version=\"\(version)\"", 1)]
         }
@@ -46,6 +49,9 @@ struct Metrics {
             }
         }
         addFreezes(to: &page)
+        addQuality(to: &page)
+        addJoins(to: &page)
+        outputs.add(control, to: &page)
         addSending(to: &page)
         addStreams(to: &page)
         page.add("sfud_worker_load", .gauge, "Share of one core that a worker takes.") {
@@ -58,12 +64,12 @@ struct Metrics {
             perWorker { Double($0.transports.count) }
         }
         addPressure(to: &page)
-        addProcess(to: &page)
+        process.add(memoryLimit: memoryLimit, to: &page)
         return page.text
     }
 
     /// Adds the freezes of viewers' video that have ended.
-    private func addFreezes(to page: inout Page) {
+    private func addFreezes(to page: inout MetricsPage) {
         let totals = workers.reduce(into: FreezeTotals()) { $0 += $1.freezes }
         page.add("sfud_freezes_total", .counter, "Freezes of viewers' video, by hop.") {
             FreezeHop.allCases.map { ("hop=\"\($0.name)\"", Double(totals[$0].count)) }
@@ -74,7 +80,7 @@ struct Metrics {
     }
 
     /// Adds the workers' load, and the joins refused because of it.
-    private func addPressure(to page: inout Page) {
+    private func addPressure(to page: inout MetricsPage) {
         page.add("sfud_worker_busy", .gauge, "Share of time at work, or waiting for a core.") {
             perWorker { Double($0.pressure.busyPercent) / 100 }
         }
@@ -96,7 +102,7 @@ struct Metrics {
     }
 
     /// Adds the send queues, the datagrams dropped in them, and the forwarding delays.
-    private func addSending(to page: inout Page) {
+    private func addSending(to page: inout MetricsPage) {
         let waiting = workers.reduce(0) { $0 + $1.sendQueueLength }
         page.add(
             "sfud_send_queue_datagrams",
@@ -122,7 +128,7 @@ struct Metrics {
         )
     }
 
-    private func addStreams(to page: inout Page) {
+    private func addStreams(to page: inout MetricsPage) {
         let streams = workers.reduce(into: TCPConnectionStatistics()) { $0 += $1.streams }
         page.add("sfud_tcp_connections", .gauge, "TCP connections, validated or not yet.") {
             let checked = Double(streams.open - streams.unchecked)
@@ -141,41 +147,6 @@ struct Metrics {
                 ("cause=\"\($0.rawValue)\"", Double(streams[$0]))
             }
         }
-    }
-
-    private func addProcess(to page: inout Page) {
-        page.add(
-            "process_cpu_seconds_total",
-            .counter,
-            "User and system time.",
-            Double(process.cpuNanoseconds) / 1e9
-        )
-        page.add(
-            "process_resident_memory_bytes",
-            .gauge,
-            "Resident memory.",
-            Double(process.residentBytes)
-        )
-        if let heap = process.heapBytes {
-            page.add(
-                "sfud_heap_bytes",
-                .gauge,
-                "What is allocated, with what was reserved and never touched.",
-                Double(heap)
-            )
-        }
-        page.add(
-            "sfud_memory_limit_bytes",
-            .gauge,
-            "Resident memory from which on nobody new is let in; 0: no limit.",
-            Double(memoryLimit)
-        )
-        page.add(
-            "process_start_time_seconds",
-            .gauge,
-            "Unix time of the start.",
-            process.startTime
-        )
     }
 
     private func perWorker(_ value: (WorkerStatistics) -> Double) -> [(String, Double)] {
@@ -214,53 +185,4 @@ struct Metrics {
             ("sfud_kernel_drops_total", "Datagrams lost in full socket queues.", \.kernelDrops),
             ("sfud_send_errors_total", "Datagrams the kernel refused to send.", \.sendErrors),
         ]
-
-    private enum Kind: String { case counter, gauge, histogram }
-
-    private struct Page {
-        var text = ""
-
-        mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: Double) {
-            add(name, kind, help) { [("", value)] }
-        }
-
-        mutating func add(
-            _ name: String,
-            _ kind: Kind,
-            _ help: String,
-            _ rows: () -> [(String, Double)]
-        ) {
-            declare(name, kind, help)
-            for (labels, value) in rows() { addRow(name, labels, value) }
-        }
-
-        /// Adds one histogram per label set.
-        mutating func addHistogram(
-            _ name: String,
-            _ help: String,
-            _ histograms: [(labels: String, times: ForwardingTimes)]
-        ) {
-            declare(name, .histogram, help)
-            for (labels, times) in histograms {
-                var sum: UInt64 = 0
-                for (bound, count) in zip(ForwardingTimes.bounds, times.counts) {
-                    sum &+= count
-                    let limit = Double(bound) / 1e9
-                    addRow("\(name)_bucket", "\(labels),le=\"\(limit)\"", Double(sum))
-                }
-                addRow("\(name)_bucket", "\(labels),le=\"+Inf\"", Double(times.count))
-                addRow("\(name)_sum", labels, Double(times.totalNanoseconds) / 1e9)
-                addRow("\(name)_count", labels, Double(times.count))
-            }
-        }
-
-        private mutating func declare(_ name: String, _ kind: Kind, _ help: String) {
-            text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
-        }
-
-        private mutating func addRow(_ name: String, _ labels: String, _ value: Double) {
-            text += labels.isEmpty ? name : "\(name){\(labels)}"
-            text += " \(Int64(exactly: value).map(String.init) ?? "\(value)")\n"
-        }
-    }
 }

@@ -1,6 +1,7 @@
 import CKernel
 import Foundation
 import Glibc
+import Kernel
 import RTP
 
 /// Resident memory of the process, measured at most every 100 ms.
@@ -87,6 +88,9 @@ struct ProcessStatistics: Equatable {
     var heapBytes: Int?
     /// Start of the process, as Unix time in seconds.
     var startTime: Double
+    /// Open descriptors, and the limit of them; `nil` if unknown.
+    var openDescriptors: Int?
+    var descriptorLimit: Int?
 
     /// Measures the process now.
     static func current(startTime: Double) -> Self {
@@ -95,8 +99,23 @@ struct ProcessStatistics: Equatable {
             cpuNanoseconds: kernel_process_nanoseconds(),
             residentBytes: ResidentMemory.bytes,
             heapBytes: heap < 0 ? nil : Int(heap),
-            startTime: startTime
+            startTime: startTime,
+            openDescriptors: Self.openDescriptors,
+            descriptorLimit: Self.descriptorLimit
         )
+    }
+}
+
+extension ProcessStatistics {
+    /// Number of open descriptors; the one that reads their list does not count.
+    private static var openDescriptors: Int? {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        return names.map { $0.count - 1 }
+    }
+
+    private static var descriptorLimit: Int? {
+        let limits = try? String(contentsOfFile: "/proc/self/limits", encoding: .utf8)
+        return limits.flatMap(ProcessLimits.openFiles)
     }
 }
 

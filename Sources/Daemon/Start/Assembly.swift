@@ -41,7 +41,11 @@ struct Assembly {
         calls.current.save(identity)
         let ipc = IPCServer(socket, limits: configuration.limits.ipc, log: log)
         do throws(SystemError) {
-            let workers = try start(sockets, listeners, identity, engine, calls)
+            let disk = try DiskWriter(
+                limits: configuration.limits.recording,
+                directory: configuration.recordings
+            )
+            let workers = try start(sockets, listeners, identity, engine, calls, disk)
             let poller = try EventLoop.poller(ipc, http, workers, signals: signals)
             var ready = "ready ipc=\(socket.path) udp=\(setup.udp.joined(separator: ","))"
             if !setup.tcp.isEmpty { ready += " tcp=\(setup.tcp.joined(separator: ","))" }
@@ -58,6 +62,7 @@ struct Assembly {
                 ipc,
                 http,
                 workers,
+                disk,
                 signals: signals,
                 handover: handover,
                 calls: calls,
@@ -120,7 +125,8 @@ struct Assembly {
         _ listeners: [[TCPListener]],
         _ identity: DTLSIdentity,
         _ engine: SRTPEngine,
-        _ calls: CallMemory
+        _ calls: CallMemory,
+        _ disk: DiskWriter
     ) throws(SystemError) -> [Worker] {
         var workers: [Worker] = []
         // One more port for the recorder, which reads the packets that workers mirror to it.
@@ -147,7 +153,7 @@ struct Assembly {
         let recorder = RecorderLoop.Setup(
             index: sockets.count,
             relays: relays,
-            disk: try DiskWriter(limits: configuration.limits.recording),
+            disk: disk,
             limits: configuration.limits.recording,
             streaming: streaming,
             log: log

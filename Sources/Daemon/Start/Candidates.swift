@@ -43,20 +43,8 @@ enum Candidates {
 
     /// Returns the addresses of all interfaces that are up, with port 0.
     static func interfaces() throws(SystemError) -> [Interface] {
-        var found = [kernel_interface](repeating: kernel_interface(), count: 64)
-        var count = try enumerate(&found)
-        if count > found.count {
-            found = [kernel_interface](repeating: kernel_interface(), count: count)
-            count = try enumerate(&found)
-        }
-        return found.prefix(count).filter(\.up).map {
+        try NetworkFacts.interfaces().filter(\.up).map {
             Interface(address: Address($0.address).with(port: 0), isLoopback: $0.loopback)
         }
-    }
-
-    private static func enumerate(_ found: inout [kernel_interface]) throws(SystemError) -> Int {
-        let capacity = Int32(found.count)
-        let count = unsafe kernel_interface_addresses(&found, capacity)
-        return Int(try SystemError.check(count, "the interfaces' addresses"))
     }
 }

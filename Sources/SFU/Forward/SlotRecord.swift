@@ -54,6 +54,8 @@ struct SlotRecord: ~Copyable {
     var isClimbing = false
     /// Highest temporal layer that is forwarded of the old encoding until a switch is done.
     var bridge: UInt8 = 3
+    /// Whether the viewer has reported on it since its last sample.
+    var hasNewReport = false
     var fractionLost: UInt8 = 0
     var jitter: UInt32 = 0
     /// Detector of the video's freezes; made when the slot is first bound.

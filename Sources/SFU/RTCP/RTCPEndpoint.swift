@@ -1,4 +1,5 @@
 import RTP
+import WorkerInterface
 
 /// The RTCP endpoint of a worker: it reads what peers report, answers it, and reports to them.
 struct RTCPEndpoint: ~Copyable {
@@ -10,6 +11,7 @@ struct RTCPEndpoint: ~Copyable {
         var datagramsOut: UInt64 = 0
         var bytesOut: UInt64 = 0
         var feedbackOverBudget: UInt64 = 0
+        var paths = PathSamples()
     }
 
     var counters = Counters()

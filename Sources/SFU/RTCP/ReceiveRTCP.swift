@@ -239,6 +239,7 @@ extension RTCPEndpoint {
             forwarder.slotRecords[slot].packetsLost = Int64(report.cumulativeLost)
             forwarder.slotRecords[slot].fractionLost = report.fractionLost
             forwarder.slotRecords[slot].jitter = report.jitter
+            forwarder.slotRecords[slot].hasNewReport = true
             transports[transport].quality.sent.add(
                 fractionLost: report.fractionLost,
                 jitter: report.jitter,
@@ -271,6 +272,7 @@ extension RTCPEndpoint {
         // error.
         guard passed < 10 << 16 else { return }
         transports[transport].roundTripNanoseconds = (Int64(passed) * 1_000_000_000) >> 16
+        transports[transport].hasNewRoundTrip = true
         transports[transport].quality.roundTrip.add(Double(passed) / 65_536)
     }
 

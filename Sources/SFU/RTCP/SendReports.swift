@@ -54,9 +54,10 @@ extension RTCPEndpoint {
         at now: Instant,
         _ transports: inout Transports,
         _ receiver: inout Receiver,
-        _ forwarder: borrowing Forwarder,
+        _ forwarder: inout Forwarder,
         into output: inout Batch
     ) {
+        sampleViewer(transport, &transports, &forwarder)
         var reports = UncountedArray<ReceptionReport>(capacity: 8)
         collectReceptions(of: transport, at: now, into: &reports, &transports, &receiver)
         var senders = UncountedArray<SenderReport>(capacity: 8)
@@ -116,9 +117,39 @@ extension RTCPEndpoint {
                     jitter: report.jitter,
                     clockRate: receiver.encodings[encoding].clockRate
                 )
+                counters.paths.publishers.add(
+                    fractionLost: report.fractionLost,
+                    jitter: report.jitter,
+                    clockRate: receiver.encodings[encoding].clockRate
+                )
                 reports.append(report)
             }
         }
+    }
+
+    /// Samples what the viewer has reported since our last reports.
+    ///
+    /// So a viewer that reports more often than we do counts no more than others.
+    private mutating func sampleViewer(
+        _ transport: TransportIndex,
+        _ transports: inout Transports,
+        _ forwarder: inout Forwarder
+    ) {
+        for index in 0..<transports[transport].slots.count {
+            let slot = transports[transport].slots[index]
+            guard forwarder.slotRecords[slot].hasNewReport else { continue }
+            forwarder.slotRecords[slot].hasNewReport = false
+            counters.paths.viewers.add(
+                fractionLost: forwarder.slotRecords[slot].fractionLost,
+                jitter: forwarder.slotRecords[slot].jitter,
+                clockRate: forwarder.clockRate(of: slot)
+            )
+        }
+        guard transports[transport].hasNewRoundTrip,
+            let roundTrip = transports[transport].roundTripNanoseconds
+        else { return }
+        transports[transport].hasNewRoundTrip = false
+        counters.paths.viewers.roundTrip.add(Double(roundTrip) / 1e9)
     }
 
     /// Returns the media SSRCs that a bandwidth estimate (REMB) names, 16 at most.

@@ -60,6 +60,12 @@ struct PathConsent {
         return now.milliseconds(since: asked) <= PathMove.answerMilliseconds
     }
 
+    /// Returns the time since the outstanding check was sent, in nanoseconds; `nil` if it was sent
+    /// again, as the answer may be to either.
+    func roundTrip(at now: Instant) -> Int64? {
+        check == nil || repeats > 0 ? nil : now.nanoseconds(since: asked)
+    }
+
     /// Whether consent has ended.
     func hasExpired(at now: Instant) -> Bool {
         path != nil && now.milliseconds(since: given) >= Self.lifetimeMilliseconds

@@ -111,6 +111,7 @@ extension Transports {
         if isMove {
             move(transport, to: path, at: now, into: &output)
         } else {
+            sampleRoundTrip(of: transport, at: now)
             grantConsent(transport, at: now)
         }
     }

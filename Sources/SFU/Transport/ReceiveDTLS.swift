@@ -138,6 +138,7 @@ extension Transports {
             return end(transport, because: .handshakeFailed, at: now, into: &output)
         }
         transports[transport].profile = profile
+        noteConnected(transport, at: now)
         transports[transport].state = .connected
         updateDestination(of: transport)
         heard(from: transport, at: now)
@@ -153,6 +154,7 @@ extension Transports {
         into output: inout Batch
     ) {
         guard !transports[transport].hasEnded else { return }
+        noteEnd(of: transport, reason)
         release(transport)
         transports[transport].state = .ended
         note(.disconnected(reason), of: transport)

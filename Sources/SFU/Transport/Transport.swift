@@ -27,6 +27,8 @@ struct Transport: ~Copyable {
     var srtp: SRTPSession?
     var profile: SRTPProfile?
     var state = State.connecting
+    /// Time when an offer opened it; `nil` if an earlier process did.
+    var opened: Instant?
     /// Time of the last authenticated packet.
     var lastHeard: Instant
     /// Selected path for media, once ICE has one; senders read the copy in `Destination`.
@@ -93,6 +95,8 @@ struct Transport: ~Copyable {
     var bytesIn: UInt64 = 0
     var packetsIn: UInt64 = 0
     var roundTripNanoseconds: Int64?
+    /// Whether that was measured since the last sample of it.
+    var hasNewRoundTrip = false
     /// Loss, jitter and round-trip times of all reports so far.
     var quality = LinkQuality()
 
@@ -103,6 +107,7 @@ struct Transport: ~Copyable {
         cname = Array(configuration.cname.utf8.prefix(64))
         ice = ICEAgent(configuration.ice)
         lastHeard = now
+        opened = now
         arrivals = nil
     }
 

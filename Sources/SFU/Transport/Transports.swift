@@ -20,6 +20,9 @@ struct Transports: ~Copyable {
         var dtlsIn: UInt64 = 0
         var datagramsOut: UInt64 = 0
         var consentsEnded: UInt64 = 0
+        var connections = ConnectionOutcomes()
+        /// Round-trip times of consent checks, in seconds.
+        var publisherRoundTrips = Histogram(.roundTrip)
     }
 
     let limits: CoreLimits

@@ -68,6 +68,7 @@ extension Core {
         let transport = id.place
         endFreezes(of: transport, at: now)
         emit(.closed(id, transports[transport].quality))
+        transports.noteRemoval(of: transport)
         if let path = transports[transport].path {
             transports[transport].dtls?.close()
             transports.sendDTLS(transport, to: path, into: &output)

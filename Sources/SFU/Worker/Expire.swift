@@ -66,7 +66,7 @@ extension Core {
                 at: now,
                 &transports,
                 &receiver,
-                forwarder,
+                &forwarder,
                 into: &output
             )
             receiver.trimHistories(of: transport, at: now, transports)

@@ -73,6 +73,9 @@ extension Core {
         result.bytesOut = forwarder.counters.bytesOut &+ rtcp.counters.bytesOut
         result.pressure = overload.state
         result.freezes = forwarder.counters.freezes
+        result.connections = transports.counters.connections
+        result.paths = rtcp.counters.paths
+        result.paths.publishers.roundTrip += transports.counters.publisherRoundTrips
     }
 
     private func report(transport: TransportIndex, at now: Instant) -> TransportStatistics {

@@ -18,6 +18,7 @@ extension Core {
             return
         }
         let transport = id.place
+        transports[transport].opened = nil
         guard let previous, let record = previous.transport(id), canResumeSlots(of: transport),
             transports.resume(
                 transport,
