@@ -302,6 +302,43 @@ async def test_the_signalling_breaks_and_comes_back(lab, ipc):
 
 
 @one
+@pytest.mark.parametrize("missed", [3, 600])  # the server keeps 500
+async def test_events_missed_in_a_break_come_after_it_or_a_new_copy_of_the_room(lab, ipc, missed):
+    topic = f"topic-{missed}"
+    await lab.run(f"await calls.Ben.request('message.subscribe', {{topic: '{topic}'}})")
+    requests = (
+        "(() => { const send = WebSocket.prototype.send; lab.sent = [];"
+        " WebSocket.prototype.send = function (text) { lab.sent.push(JSON.parse(text).type);"
+        " send.call(this, text); }; })()"
+    )
+    await lab.run(f"({requests}, lab.sockets.Ben.at(-1).close(4000))")
+    await lab.until("calls.Ben.state === 'reconnecting'")
+    await ipc.call("participant.join", room=lab.room, participant="zoe", name="Zoe")
+    for number in range(missed):
+        await ipc.call("message.publish", room=lab.room, topic=topic, message=str(number))
+    await ipc.call("participant.drop", room=lab.room, participants=["zoe"])
+    await ipc.call("participant.join", room=lab.room, participant="yan", name="Yan")
+    await lab.until("calls.Ben.state === 'joined' && calls.Ben.participants.has('yan')")
+    heard = await lab.run(f"lab.events('Ben', 'message').filter((it) => it.topic === '{topic}')")
+    comings = (
+        "lab.events('Ben', 'event').filter((it) => it.data.participant === 'zoe')"
+        ".map((it) => it.event)"
+    )
+    if missed < 500:
+        assert [it["message"] for it in heard] == ["0", "1", "2"] and heard[0]["time"] > 0
+        assert (await lab.run(comings))[-2:] == ["participant.joined", "participant.left"]
+        # Nothing was missed, so nothing is assigned anew.
+        assert "subscription.set" not in await lab.run("lab.sent")
+    else:
+        assert heard == []
+        await lab.until("lab.sent.includes('subscription.set')", "the slots are assigned anew")
+    assert not await lab.run("calls.Ben.participants.has('zoe')")
+    await lab.sees("Ben", "Ann", RED)
+    await ipc.call("participant.drop", room=lab.room, participants=["yan"])
+    await lab.until("!calls.Ben.participants.has('yan')")
+
+
+@one
 async def test_requests_during_a_break_are_refused(lab):
     script = "(lab.sockets.Ben.at(-1).close(4000), await lab.refused(calls.Ben.request('room.lock')))"
     assert (await lab.run(script))["reason"] == "not-connected"

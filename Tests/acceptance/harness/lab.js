@@ -78,7 +78,7 @@ export const lab = {
     };
     const given = options.signalling || options.transport ? {} : { transport };
     const call = new client.Call({ room, name, ...given, ...options });
-    for (const type of ["joined", "ended", "trackended", "message", "problem"]) {
+    for (const type of ["joined", "ended", "trackended", "message", "event", "problem"]) {
       call.addEventListener(type, ({ detail }) => {
         log.push([name, type, detail && { ...detail, reason: detail.reason }]);
       });

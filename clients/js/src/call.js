@@ -44,7 +44,7 @@ export class Call extends EventTarget {
   streams = new Map(); // id → {stream, participant, source, audio?, video?}
   local = { audio: null, video: null };
   screen = null;
-  view = "all"; // all · talkers · chosen
+  view = "all"; // all · talkers · heard · chosen
 
   #signalling;
   #ownsSignalling;
@@ -63,8 +63,9 @@ export class Call extends EventTarget {
   #slots = null;
   #slotsOf = null; // their peer
   #hasMissed = false; // whether events of the slots may be missing
+  #seq = null; // of the last event that we know of
   #chosen = new Map(); // stream → the kinds to receive, whatever the view is
-  #elements = new Elements((...what) => this.prefer(...what).catch(() => {}));
+  #elements = new Elements((stream, size) => this.#show(stream, size).catch(() => {}));
   #sampler = new Sampler();
   #opened = new Set(); // tracks that the call has opened, and has to stop
   #encodings = new Map(); // source → encodings, if they are not the usual ones
@@ -230,7 +231,8 @@ export class Call extends EventTarget {
 
   /**
    * `all` receives each stream; `talkers` the participants in sfud's list of talkers, and shared
-   * screens; `chosen` nothing. Each has the subscribed streams besides.
+   * screens; `heard` the sound of those in the list; `chosen` nothing. Each has the subscribed
+   * streams besides.
    */
   async show(view) {
     this.view = view;
@@ -255,13 +257,16 @@ export class Call extends EventTarget {
     if (this.#chosen.delete(stream)) await this.#follow();
   }
 
-  /** Subscribes to these streams (ids, or `{stream, audio?, video?}`) and to no others. */
-  async set(streams) {
+  /**
+   * Subscribes to these streams (ids, or `{stream, audio?, video?}`), and to no others but those of
+   * the view.
+   */
+  async set(streams, { view = "chosen" } = {}) {
     const entries = streams.map((it) => (typeof it === "string" ? { stream: it } : it));
     this.#chosen = new Map(
       entries.map(({ stream, audio = true, video = true }) => [stream, { audio, video }]),
     );
-    this.view = "chosen";
+    this.view = view;
     await this.#follow();
   }
 
@@ -273,7 +278,8 @@ export class Call extends EventTarget {
 
   /**
    * From now on the element shows this stream: no larger layer is received than its largest visible
-   * element needs. `null`: the element shows none any more.
+   * element needs, and none while the page is in the background, but for a picture in picture.
+   * `null`: the element shows none any more.
    */
   watchSize(element, stream) {
     if (stream && this.state !== "left") this.#elements.add(element, stream);
@@ -425,11 +431,17 @@ export class Call extends EventTarget {
     if (this.state !== "reconnecting" || !this.#key || this.#resuming) return;
     this.#resuming = true; // both an open transport and its first status lead here
     try {
-      const { room, state } = await this.#signalling.request("resume", { key: this.#key });
+      const since = this.#seq === null ? {} : { since: this.#seq };
+      const { room, events, state } =
+        await this.#signalling.request("resume", { key: this.#key, ...since });
       this.#admitted = state === "joined";
-      this.#picture(room);
-      this.#hasMissed = true;
+      if (room) {
+        this.#picture(room);
+        this.#hasMissed = true;
+      }
       this.#set(state);
+      for (const it of events ?? []) this.#event(it);
+      if (this.state === "left") return;
       this.#problem(null);
       await this.#review();
       await this.#follow();
@@ -502,7 +514,7 @@ export class Call extends EventTarget {
     if (message.type === "status" && this.state === "joining") return; // `join` itself reports it
     switch (message.type) {
       case "event":
-        this.#event(message.event, message.data);
+        this.#event(message);
         break;
       case "room":
         this.#picture(message.room);
@@ -526,15 +538,20 @@ export class Call extends EventTarget {
   }
 
   #picture(room) {
+    this.#seq = room.seq ?? null;
     this.roomState.picture(room);
     this.streams = new Map(room.streams.map((it) => [it.stream, it]));
     this.#changed();
   }
 
-  #event(event, data) {
+  #event({ event, data, time, seq = this.#seq }) {
+    this.#seq = seq;
     const isMine = data.participant === this.me;
     this.roomState.event(event, data);
     this.#apply(event, data, isMine);
+    if (event === "message.received") {
+      this.dispatchEvent(new CustomEvent("message", { detail: { ...data, time } }));
+    }
     this.dispatchEvent(new CustomEvent("event", { detail: { event, data } }));
   }
 
@@ -566,9 +583,6 @@ export class Call extends EventTarget {
         break;
       case "room.stateChanged":
         if (data.state === "ended") this.#run(this.#review());
-        break;
-      case "message.received":
-        this.dispatchEvent(new CustomEvent("message", { detail: data }));
         break;
       case "stream.created":
         this.streams.set(data.stream, data.streamInfo);
@@ -632,7 +646,10 @@ export class Call extends EventTarget {
       await this.#slots.refollow();
     }
     this.#hasMissed = false;
-    const talkers = this.view === "talkers" ? this.roomState.settings.maxActiveTalkers : 0;
+    const follows = this.view === "talkers" || this.view === "heard";
+    const talkers = {
+      count: follows ? this.roomState.settings.maxActiveTalkers : 0, video: this.view !== "heard",
+    };
     const wanted = this.#others().flatMap((it) => this.#wanted(it));
     if (!(await this.#slots.settle(this.#others(), wanted, talkers))) {
       this.#problem("limit-reached", "There are more people here than this page can show.");
@@ -675,8 +692,13 @@ export class Call extends EventTarget {
 
   /** Requests no larger layer of a stream than this, in pixels; sent again only when it changes. */
   async prefer(stream, width, height) {
+    await this.#show(stream, { width, height });
+  }
+
+  /** The same; without a size no picture is received at all. */
+  async #show(stream, size) {
     if (this.state !== "joined" || !this.arriving(stream)) return;
-    await this.#slots.prefer(stream, width, height);
+    await this.#slots.prefer(stream, size);
   }
 
   /** Why a stream is received as it is: from sfud's `subscription.explain`. */
