@@ -184,6 +184,7 @@ async def test_more_people_than_a_page_has_tiles(world, pair):
 # ---- In the background
 
 
+@pytest.mark.slow
 async def test_a_page_in_the_background_receives_sound_and_the_floating_picture(world, pair):
     mia, ben = pair
     await mia.page.evaluate(f"{tool('float', 'Ben')}.click()")

@@ -338,6 +338,95 @@ async def test_events_missed_in_a_break_come_after_it_or_a_new_copy_of_the_room(
     await lab.until("!calls.Ben.participants.has('yan')")
 
 
+#: Watches how long no new frame of Ann is shown to Ben, in milliseconds.
+STANDSTILL = """(() => {
+  const element = document.getElementById("Ben-Ann-null");
+  lab.longest = lab.frames = 0;
+  let last = performance.now();
+  const shown = (now) => {
+    lab.longest = Math.max(lab.longest, now - last);
+    lab.frames += 1;
+    last = now;
+    element.requestVideoFrameCallback(shown);
+  };
+  element.requestVideoFrameCallback(shown);
+  lab.watch = setInterval(() => lab.sees("Ben", "Ann"), 20);
+})()"""
+
+
+@one
+async def test_a_call_goes_over_to_another_connection_when_the_server_says_so(lab, ipc):
+    await lab.sees("Ben", "Ann", RED)
+    await lab.run(STANDSTILL)
+    for name in ("other", "main"):  # and back
+        for who in ("Ann", "Ben"):
+            me = await lab.run(f"(lab.former = calls.{who}.peer.pc, calls.{who}.me)")
+            sent = await lab.run(f"calls.{who}.local.video?.id ?? null")
+            await lab.run(f"lab.sockets.{who}.at(-1).onmessage({{data: '{{\"type\": \"move\"}}'}})")
+            await lab.until(f"calls.{who}.peer.name === '{name}'")
+            await lab.until("lab.former.signalingState === 'closed'")
+            assert await lab.run(f"[calls.{who}.me, calls.{who}.local.video?.id ?? null]") == [me, sent]
+            found = await ipc.call("transport.list", room=lab.room, participant=me)
+            assert [it["transport"] for it in found["transports"]] == [name]
+            await lab.sees("Ben", "Ann", RED)
+            await lab.until("(await lab.hears('Ben', 'Ann')) > 0", "Ben hears Ann")
+    longest, frames = await lab.run("(clearInterval(lab.watch), [lab.longest, lab.frames])")
+    print(f"{frames} frames; the picture stood still for {longest:.0f} ms")
+    assert frames > 30 and 40 < longest < 1500
+    assert await lab.run("calls.Ben.state") == "joined"
+
+
+@one
+async def test_a_muted_camera_stays_muted_over_a_move(lab):
+    await lab.run("await calls.Ann.mute('camera')")
+    await lab.until("lab.media('Ben', 'Ann').video.enabled === false")
+    before = await lab.run("lab.idOf('Ben', 'Ann')")
+    await lab.run("await calls.Ann.move()")
+    await lab.until(f"lab.idOf('Ben', 'Ann') !== '{before}'")
+    assert await lab.run("lab.media('Ben', 'Ann').video.enabled") is False
+    await lab.run("(lab.moving = calls.Ann.move(), null)")
+    await lab.run("await calls.Ann.unmute('camera'), await lab.moving")  # while it is under way
+    await lab.until("lab.media('Ben', 'Ann').video.enabled !== false")
+    await lab.sees("Ben", "Ann", RED)
+
+
+@one
+async def test_a_call_that_is_closed_while_it_moves_leaves_nothing(lab):
+    await lab.enter("Mo", f"{{hue: {BLUE}}}")
+    await lab.run(
+        "(() => { lab.made = []; lab.plain = RTCPeerConnection;"
+        " globalThis.RTCPeerConnection = function (it) { const made = new lab.plain(it);"
+        " lab.made.push(made); return made; }; })()"
+    )
+    await lab.run("(lab.moving = lab.refused(calls.Mo.move()), null)")
+    await lab.until("lab.made.length === 1")
+    await lab.run("(globalThis.RTCPeerConnection = lab.plain, lab.mo = calls.Mo, null)")
+    await lab.run("await lab.leave('Mo')")
+    assert (await lab.run("await lab.moving"))["isTyped"]
+    assert await lab.run("lab.made.every((it) => it.signalingState === 'closed')")
+    assert await lab.run("[lab.mo.state, lab.mo.peer]") == ["left", None]
+
+
+@one
+@pytest.mark.slow
+async def test_a_connection_that_does_not_come_about_leaves_the_present_one(lab, ipc):
+    # A relay that is not there is the only path of the next connection.
+    never = "{iceTransportPolicy: 'relay', iceServers: []}"
+    await lab.run(
+        f"(lab.plain = RTCPeerConnection, globalThis.RTCPeerConnection = function (given) {{"
+        f" return new lab.plain({{...given, ...{never}}}); }}, null)"
+    )
+    try:
+        reply = await lab.run("await lab.refused(calls.Ben.move())")
+    finally:
+        await lab.run("(globalThis.RTCPeerConnection = lab.plain, null)")
+    assert reply["isTyped"] and reply["reason"] == "not-connected"
+    me = await lab.run("calls.Ben.me")
+    found = await ipc.call("transport.list", room=lab.room, participant=me)
+    assert [it["transport"] for it in found["transports"]] == ["main"]
+    await lab.sees("Ben", "Ann", RED)
+
+
 @one
 async def test_requests_during_a_break_are_refused(lab):
     script = "(lab.sockets.Ben.at(-1).close(4000), await lab.refused(calls.Ben.request('room.lock')))"

@@ -13,6 +13,8 @@ import { Sampler } from "./statistics.js";
 
 const FIRST_SLOTS = 2; // in addition to those for present participants
 const RETRY_SECONDS = 2;
+const MOVE_SECONDS = 10; // a new connection has this long to work
+const OVERLAP_MILLISECONDS = 1000; // both send, until the others show what the new one sends
 
 /** Messages to people, by the `reason` of `ended`. */
 const ENDINGS = {
@@ -51,6 +53,7 @@ export class Call extends EventTarget {
   #listening = new AbortController();
   #options;
   #encryption = null;
+  #coming = null; // the peer that is to take the place of the present one
   #key = null;
   #formerKey;
   #admitted = false;
@@ -327,6 +330,16 @@ export class Call extends EventTarget {
   }
 
   /**
+   * Goes over to a new connection to sfud, which is made before the present one ends. What is sent
+   * gets other streams; what is received arrives on other tracks.
+   */
+  async move() {
+    this.#reviewing = this.#reviewing.catch(() => {}).then(() => this.#goOver());
+    await typed(this.#reviewing);
+    await this.#follow();
+  }
+
+  /**
    * The samples of what is sent and received, each with its stream; `null` without a connection.
    * With `explain` each received video has sfud's own reasons in `explanation`.
    */
@@ -393,7 +406,7 @@ export class Call extends EventTarget {
       } else if (!this.peer) {
         await this.#connect();
       } else {
-        await this.#sendAll();
+        await this.#sendAll(this.peer);
         await this.peer?.negotiate();
         await this.#announceAll();
       }
@@ -403,12 +416,8 @@ export class Call extends EventTarget {
   }
 
   async #connect() {
-    const offer = (sdp, sources) => this.#signalling.request("transport.offer", { sdp, sources });
-    const peer = new Peer(offer, { ...this.#options, encryption: this.#encryption });
-    this.peer = peer;
-    peer.addEventListener("state", () => this.#changed());
-    peer.addEventListener("lost", () => this.#rejoin("disconnected", "The connection to sfud is lost. Rejoining…"));
-    await this.#sendAll();
+    const peer = (this.peer = this.#makePeer("main"));
+    await this.#sendAll(peer);
     peer.addSlots(this.#others().length + FIRST_SLOTS);
     await peer.negotiate();
     const refused = [...peer.published.values()].find((it) => it.refused)?.refused;
@@ -416,8 +425,58 @@ export class Call extends EventTarget {
     await this.#announceAll();
   }
 
+  #makePeer(name) {
+    const transport = name === "main" ? {} : { transport: name };
+    const offer = (sdp, sources) =>
+      this.#signalling.request("transport.offer", { sdp, sources, ...transport });
+    const peer = new Peer(offer, { ...this.#options, name, encryption: this.#encryption });
+    peer.addEventListener("state", () => this.#changed());
+    peer.addEventListener("lost", () => {
+      if (peer !== this.peer) return;
+      this.#rejoin("disconnected", "The connection to sfud is lost. Rejoining…");
+    });
+    return peer;
+  }
+
+  /** Makes another connection, sends on both for a while, and ends the former. */
+  async #goOver() {
+    const former = this.peer;
+    if (!former || this.state !== "joined") return;
+    const peer = (this.#coming = this.#makePeer(former.name === "main" ? "other" : "main"));
+    const closed = peer.closed.then(() => {
+      throw new CallError({ reason: "left", message: "the call has ended meanwhile" });
+    });
+    try {
+      await Promise.race([this.#bringUp(peer, former.slots.length), closed]);
+    } catch (error) {
+      peer.close();
+      await this.#endTransport(peer);
+      throw error;
+    } finally {
+      this.#coming = null;
+    }
+    this.peer = peer;
+    for (const source of Object.keys(KINDS)) await this.#announce(source); // as they are by now
+    await this.#endTransport(former);
+    former.close();
+    this.#changed();
+  }
+
+  async #bringUp(peer, slots) {
+    await this.#sendAll(peer);
+    peer.addSlots(slots);
+    await peer.negotiate();
+    await peer.connected(MOVE_SECONDS);
+    await this.#announceAll(peer);
+    await new Promise((resolve) => setTimeout(resolve, OVERLAP_MILLISECONDS));
+  }
+
+  async #endTransport({ name }) {
+    await this.#signalling.request("transport.close", { transport: name }).catch(() => {});
+  }
+
   #disconnect() {
-    this.peer?.close();
+    for (const peer of [this.peer, this.#coming]) peer?.close();
     this.peer = null;
     if (this.state === "left") for (const it of [this.screen?.video, this.screen?.audio]) it?.stop();
     if (this.state === "left") this.screen = null;
@@ -521,6 +580,9 @@ export class Call extends EventTarget {
         this.#hasMissed = true;
         if (this.state === "awaited" && this.#admitted) this.#run(this.#arrive());
         else this.#follow();
+        break;
+      case "move":
+        this.#run(this.move());
         break;
       case "gone":
         this.#rejoin("gone", "sfud was restarted. Rejoining…");
@@ -672,22 +734,23 @@ export class Call extends EventTarget {
 
   // ---- Sending
 
-  async #sendAll() {
+  async #sendAll(peer) {
     for (const [source, kind] of Object.entries(KINDS)) {
       const track = this.roomState.mayOffer(kind) ? this.local[kind] : null;
       const encodings = track && kind === "video" ? cameraEncodings(track) : undefined;
-      await this.peer.send(source, track, this.#encodings.get(source) ?? encodings);
+      await peer.send(source, track, this.#encodings.get(source) ?? encodings);
     }
     if (this.screen && !this.roomState.mayOffer("screen")) this.#keep("screen", null);
     const { video = null, audio = null } = this.screen ?? {};
-    await this.peer.send("screen", video, this.#encodings.get("screen") ?? SCREEN_ENCODINGS);
-    await this.peer.send("screen-audio", audio);
+    await peer.send("screen", video, this.#encodings.get("screen") ?? SCREEN_ENCODINGS);
+    await peer.send("screen-audio", audio);
   }
 
   /** Encodes and sends only the layers that are watched. */
   async #sendWanted({ stream, layers }) {
     const label = this.streams.get(stream)?.source === "screen" ? "screen" : "camera";
-    await this.peer?.setLayers(label, layers);
+    const sends = (peer) => [...(peer?.published.values() ?? [])].some((it) => it.stream === stream);
+    await (sends(this.#coming) ? this.#coming : this.peer)?.setLayers(label, layers);
   }
 
   /** Requests no larger layer of a stream than this, in pixels; sent again only when it changes. */
@@ -707,19 +770,19 @@ export class Call extends EventTarget {
     return subscription ? this.request("subscription.explain", { subscription }) : null;
   }
 
-  async #announceAll() {
+  async #announceAll(peer = this.peer) {
     for (const [source, kind] of Object.entries(KINDS)) {
-      if (this.local[kind]?.enabled === false) await this.#announce(source);
+      if (this.local[kind]?.enabled === false) await this.#announce(source, peer);
     }
   }
 
   /** Tells sfud whether a source is muted. */
-  async #announce(source) {
+  async #announce(source, peer = this.peer) {
     const [kind, track] = [KINDS[source], this.#kept(source)];
     const own = [...this.streams.values()].find(
       (it) => it.participant === this.me && it.source !== "screen",
     );
-    const stream = this.peer?.published.get(source)?.stream ?? own?.stream;
+    const stream = peer?.published.get(source)?.stream ?? own?.stream;
     if (!track || !this.streams.has(stream)) return; // withheld: `stream.created` reports its start
     const isOn = track.enabled && track.readyState === "live";
     await this.#signalling.request("stream.update", { stream, [kind]: isOn });

@@ -234,6 +234,8 @@ export class Call extends EventTarget {
   statistics(options?: { explain?: boolean }): Promise<Statistics | null>;
   explain(stream: string): Promise<any>;
   restartIce(): Promise<void>;
+  /** Goes over to a new connection to sfud, made before the present one ends. */
+  move(): Promise<void>;
   useKey(id: number): void;
   encryptionCounts(): Promise<
     { sealed: number; opened: number; refused: number; withoutKey: number } | null>;

@@ -4,6 +4,7 @@
 // negotiation, so a new offer is needed only when there are too few slots.
 
 import { Encryption } from "./encryption.js";
+import { CallError } from "./errors.js";
 
 const MOST_SLOTS = 45; // pairs; an offer has at most 100 m-lines
 const LOST_SECONDS = 2; // a path may come back by itself within this time
@@ -17,7 +18,10 @@ export class Peer extends EventTarget {
   slots = [];
   /** Negotiated result for each sent track: "microphone", … → `{stream, refused}`. */
   published = new Map();
+  /** Resolves when it is closed; what a browser was asked for may stay without an answer then. */
+  closed;
 
+  #end;
   #offer;
   #codec;
   #encryption;
@@ -27,10 +31,13 @@ export class Peer extends EventTarget {
   #restarts = 0;
   #timer = null;
 
-  /** `offer(sdp, sources)` resolves to `{sdp, mids}`; `codec`, if given, is preferred for video;
-   *  `rtc` is an `RTCConfiguration`; `encryption` covers all transceivers. */
-  constructor(offer, { codec = null, rtc = {}, encryption = null } = {}) {
+  /** `offer(sdp, sources)` resolves to `{sdp, mids}`; `name` is sfud's of the transport; `codec`, if
+   *  given, is preferred for video; `rtc` is an `RTCConfiguration`; `encryption` covers all
+   *  transceivers. */
+  constructor(offer, { name = "main", codec = null, rtc = {}, encryption = null } = {}) {
     super();
+    this.name = name;
+    this.closed = new Promise((resolve) => { this.#end = resolve; });
     this.#offer = offer;
     this.#codec = codec?.toLowerCase() ?? null;
     this.#encryption = encryption;
@@ -43,10 +50,29 @@ export class Peer extends EventTarget {
     return this.pc.signalingState === "closed";
   }
 
+  /** Resolves once media can flow; rejects if it cannot within so many seconds. */
+  connected(seconds) {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        if (this.pc.connectionState !== "connected") return;
+        clearTimeout(timer);
+        this.removeEventListener("state", look);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.removeEventListener("state", look);
+        reject(new CallError({ reason: "not-connected", message: "the new connection does not work" }));
+      }, seconds * 1000);
+      this.addEventListener("state", look);
+      look();
+    });
+  }
+
   close() {
     clearTimeout(this.#timer);
     this.pc.onconnectionstatechange = null;
     this.pc.close();
+    this.#end();
   }
 
   /** Sends a track, or stops sending (`null`); takes effect with `negotiate()`. */
@@ -113,7 +139,7 @@ export class Peer extends EventTarget {
       .catch(() => {})
       .then(() => {
         this.#next = null;
-        return (this.#running = this.#negotiate());
+        return (this.#running = Promise.race([this.#negotiate(), this.closed]));
       });
     return this.#next;
   }
