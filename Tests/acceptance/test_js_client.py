@@ -384,8 +384,14 @@ async def test_a_muted_camera_stays_muted_over_a_move(lab):
     await lab.run("await calls.Ann.move()")
     await lab.until(f"lab.idOf('Ben', 'Ann') !== '{before}'")
     assert await lab.run("lab.media('Ben', 'Ann').video.enabled") is False
+    # Both connections send, and both are known to be muted, when it is switched on again.
     await lab.run("(lab.moving = calls.Ann.move(), null)")
-    await lab.run("await calls.Ann.unmute('camera'), await lab.moving")  # while it is under way
+    await lab.until(
+        "(() => { const of = [...calls.Ben.streams.values()]"
+        ".filter((it) => it.participant === calls.Ann.me);"
+        " return of.length === 2 && of.every((it) => it.video.enabled === false); })()"
+    )
+    await lab.run("(await calls.Ann.unmute('camera'), await lab.moving)")
     await lab.until("lab.media('Ben', 'Ann').video.enabled !== false")
     await lab.sees("Ben", "Ann", RED)
 
