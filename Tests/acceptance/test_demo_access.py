@@ -49,6 +49,19 @@ async def test_everything_is_reached_by_the_keyboard(pair):
     await mia.page.evaluate("(localStorage.setItem('keys', ''), 0)")
 
 
+async def test_who_joins_by_the_keyboard_is_told_where_it_is(world, pair):
+    kim = await world.enter("Kim", auto=0, audio=0, video=0)
+    await value(kim, "document.activeElement?.textContent === 'Join'")
+    await kim.page.command("Page.bringToFront")
+    await kim.page.press("Enter")
+    await kim.joined()
+    assert await kim.focus() == "demo"
+    await kim.page.press("L")
+    await kim.state("left")
+    await value(kim, "document.activeElement.textContent === 'Join again'")
+    await world.leave(kim)
+
+
 # ---- Widths, and screen readers
 
 #: States of the page, each by what leads to it and what leads back.

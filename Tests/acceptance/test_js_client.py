@@ -311,13 +311,14 @@ async def test_events_missed_in_a_break_come_after_it_or_a_new_copy_of_the_room(
         " WebSocket.prototype.send = function (text) { lab.sent.push(JSON.parse(text).type);"
         " send.call(this, text); }; })()"
     )
-    await lab.run(f"({requests}, lab.sockets.Ben.at(-1).close(4000))")
+    await lab.run(f"(lab.isOffline = true, {requests}, lab.sockets.Ben.at(-1).close(4000))")
     await lab.until("calls.Ben.state === 'reconnecting'")
     await ipc.call("participant.join", room=lab.room, participant="zoe", name="Zoe")
     for number in range(missed):
         await ipc.call("message.publish", room=lab.room, topic=topic, message=str(number))
     await ipc.call("participant.drop", room=lab.room, participants=["zoe"])
     await ipc.call("participant.join", room=lab.room, participant="yan", name="Yan")
+    await lab.run("lab.isOffline = false")
     await lab.until("calls.Ben.state === 'joined' && calls.Ben.participants.has('yan')")
     heard = await lab.run(f"lab.events('Ben', 'message').filter((it) => it.topic === '{topic}')")
     comings = (

@@ -72,6 +72,7 @@ export const lab = {
   make(name, room, options = {}) {
     sockets[name] = [];
     const transport = () => {
+      if (this.isOffline) throw new Error("no network");
       const socket = new WebSocket(address());
       sockets[name].push(socket);
       return socket;

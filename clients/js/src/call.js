@@ -425,11 +425,11 @@ export class Call extends EventTarget {
     await this.#announceAll();
   }
 
-  #makePeer(name) {
+  #makePeer(name, most) {
     const transport = name === "main" ? {} : { transport: name };
     const offer = (sdp, sources) =>
       this.#signalling.request("transport.offer", { sdp, sources, ...transport });
-    const peer = new Peer(offer, { ...this.#options, name, encryption: this.#encryption });
+    const peer = new Peer(offer, { ...this.#options, name, most, encryption: this.#encryption });
     peer.addEventListener("state", () => this.#changed());
     peer.addEventListener("lost", () => {
       if (peer !== this.peer) return;
@@ -442,7 +442,9 @@ export class Call extends EventTarget {
   async #goOver() {
     const former = this.peer;
     if (!former || this.state !== "joined") return;
-    const peer = (this.#coming = this.#makePeer(former.name === "main" ? "other" : "main"));
+    const peer = (this.#coming = this.#makePeer(
+      former.name === "main" ? "other" : "main", former.most,
+    ));
     const closed = peer.closed.then(() => {
       throw new CallError({ reason: "left", message: "the call has ended meanwhile" });
     });

@@ -146,11 +146,9 @@ function show() {
   const state = call?.state ?? "idle";
   const inCall = isInCall();
   if (inCall && call.key !== keptForTab(`key:${call.room}`)) keepForTab(`key:${call.room}`, call.key);
-  document.body.dataset.view = inCall ? "call" : "lobby";
-  byID("waiting").hidden = state !== "awaited";
   byID("waiting-room").textContent = call?.room ?? "";
-  byID("lobby").hidden = inCall || state === "awaited";
-  byID("call").hidden = !inCall;
+  const view = inCall ? "call" : state === "awaited" ? "waiting" : "lobby";
+  if (document.body.dataset.view !== view) turnTo(view);
   const submit = byID("join").querySelector("[type=submit]");
   submit.disabled = state === "joining";
   submit.textContent = state === "joining" ? "Joining…" : state === "left" ? "Join again" : "Join";
@@ -178,6 +176,13 @@ function show() {
   const others = [...call.streams.values()].filter((it) => it.participant !== call.me);
   sounds.show(others.map((it) => call.tracks(it.stream).audio).filter(Boolean));
   showTiles();
+}
+
+/** Shows another part of the page; who has no screen hears its heading. */
+function turnTo(view) {
+  document.body.dataset.view = view;
+  for (const id of ["lobby", "waiting", "call"]) byID(id).hidden = id !== view;
+  if (view !== "lobby") byID(view).querySelector("h1").focus();
 }
 
 function showTiles() {

@@ -19,7 +19,7 @@ export class Signals {
   async refresh(call, tiles) {
     if (this.#asking || document.hidden) return;
     this.#asking = true;
-    const asked = tiles.filter(({ model }) => !model.self && model.stream?.video && model.videoTrack);
+    const asked = tiles.filter(({ model }) => !model.self && model.videoOn && model.videoTrack);
     for (const tile of tiles) if (!asked.includes(tile)) tile.signal(null);
     const first = asked.length > MOST_AT_ONCE ? this.#next % asked.length : 0;
     this.#next = first + MOST_AT_ONCE;
