@@ -5,6 +5,7 @@ import { announce } from "./announce.js";
 import { nameOf } from "./names.js";
 
 const TOPIC = "CHAT";
+const MOST_SHOWN = 300; // more than sfud keeps, so that none comes twice
 const byID = (id) => document.getElementById(id);
 
 export class Chat {
@@ -96,6 +97,10 @@ export class Chat {
     item.className = isMine ? "is-mine" : "";
     item.append(head, line("chat-message", message));
     this.#list.append(item);
+    if (this.#seen.size > MOST_SHOWN) {
+      this.#list.firstElementChild.remove();
+      this.#seen.delete(this.#seen.values().next().value);
+    }
     if (isAtEnd || isMine) this.#log.scrollTop = this.#log.scrollHeight;
     if (!isNew || isMine || this.#isOpen) return;
     this.#unread += 1;

@@ -178,11 +178,11 @@ function show() {
   showTiles();
 }
 
-/** Shows another part of the page; who has no screen hears its heading. */
+/** Shows another part of the page; who sees no screen hears where it is. */
 function turnTo(view) {
   document.body.dataset.view = view;
   for (const id of ["lobby", "waiting", "call"]) byID(id).hidden = id !== view;
-  if (view !== "lobby") byID(view).querySelector("h1").focus();
+  byID(view).querySelector(view === "lobby" ? "[type=submit]" : "h1").focus();
 }
 
 function showTiles() {
@@ -243,7 +243,6 @@ const actions = {
   async leave() {
     await call?.close();
     report(null);
-    byID("join").querySelector("[type=submit]").focus();
   },
 };
 

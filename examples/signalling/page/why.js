@@ -65,7 +65,7 @@ function reason({ name, sent, limit, estimate, needed, retryAt, now }) {
       return `Your connection is too slow for a sharper picture.${has}${wants}${has && "."}${again}`;
     }
     case "preference":
-      return "It is as sharp as it is shown large. Enlarge it, and it becomes sharper.";
+      return "It is as sharp as a picture of this size needs. Enlarge it, and it becomes sharper.";
     case "publisher":
       return sent
         ? `${name} sends no sharper picture now: perhaps the connection or the device there is slow.`
