@@ -226,6 +226,9 @@ async def test_slots_follow_who_talks(lab):
     # The slot is one that sfud switches, not one of the stream's own.
     assert await lab.run("calls.Ben.peer.slots.some((it) => it.follows)")
     assert not await lab.run("calls.Ben.peer.slots.some((it) => it.stream)")
+    await lab.run("await calls.Ben.move()")  # they follow on another connection as well
+    await lab.sees("Ben", "Ann", RED)
+    assert await lab.run("calls.Ben.peer.slots.some((it) => it.follows)")
     await lab.run("await calls.Ben.show('all')")
 
 
@@ -571,6 +574,9 @@ async def test_who_has_the_key_sees_and_who_has_not_does_not(lab):
     # Another key from now on; the callback is asked for it.
     await lab.run("(lab.asked = [], calls.Kim.useKey(1))")
     await lab.until("lab.asked.filter((it) => it === 1).length >= 2", "both are asked for the key")
+    await lab.sees("Lee", "Kim", GREEN)
+    # And over another connection.
+    await lab.run("(await calls.Kim.move(), await calls.Lee.move())")
     await lab.sees("Lee", "Kim", GREEN)
     assert (await lab.run("await calls.Lee.encryptionCounts()"))["refused"] == 0
     await lab.leave("Kim", "Lee", "Max")
