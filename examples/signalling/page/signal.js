@@ -24,14 +24,14 @@ export class Signals {
     const first = asked.length > MOST_AT_ONCE ? this.#next % asked.length : 0;
     this.#next = first + MOST_AT_ONCE;
     const turn = [...asked, ...asked].slice(first, first + Math.min(MOST_AT_ONCE, asked.length));
-    await Promise.all(turn.map((tile) => this.#ask(call, tile)));
+    await Promise.allSettled(turn.map((tile) => this.#ask(call, tile)));
     this.#asking = false;
   }
 
   async #ask(call, tile) {
     const { stream, name } = tile.model;
     const explanation = await call.explain(stream.stream).catch(() => null);
-    if (tile.model.stream !== stream && tile.model.stream?.stream !== stream.stream) return;
+    if (tile.model.stream?.stream !== stream.stream) return; // it shows another one meanwhile
     tile.signal(explanation && read(explanation, name));
     if (this.#shown === tile) this.#fill(tile);
   }
