@@ -38,7 +38,9 @@ export class Peer extends EventTarget {
   /** `offer(sdp, sources)` resolves to `{sdp, mids}`; `name` is sfud's of the transport; `codec`, if
    *  given, is preferred for video; `rtc` is an `RTCConfiguration`; `encryption` covers all
    *  transceivers; `most`: that of another peer of this browser. */
-  constructor(offer, { name = "main", most = MOST_AT_FIRST, codec = null, rtc = {}, encryption = null } = {}) {
+  constructor(offer, {
+    name = "main", most = MOST_AT_FIRST, codec = null, rtc = {}, encryption = null,
+  } = {}) {
     super();
     this.name = name;
     this.#most = most;

@@ -27,9 +27,10 @@ export class Devices extends EventTarget {
   /** Opens the devices of these kinds, those that were chosen last if they are there. */
   async take(kinds) {
     const ids = Object.fromEntries(kinds.map((kind) => [kind, kept(`device:${kind}`)]));
-    const wish = { audio: kinds.includes("audio"), video: kinds.includes("video"), ids };
-    const { audio, video, problem } = await openDevices(this.#size ? { ...wish, size: this.#size } : wish);
-    for (const [kind, track] of [["audio", audio], ["video", video]]) if (track) this.#use(kind, track);
+    const size = this.#size ? { size: this.#size } : {};
+    const wish = { audio: kinds.includes("audio"), video: kinds.includes("video"), ids, ...size };
+    const { problem, ...tracks } = await openDevices(wish);
+    for (const kind of ["audio", "video"]) if (tracks[kind]) this.#use(kind, tracks[kind]);
     if (problem) this.#tell(problem);
   }
 

@@ -15,7 +15,8 @@ export async function inviteLink(call) {
 /** Copies it, and says so on the button. */
 export async function copyLink(call, button) {
   const label = button.querySelector("span");
-  const link = await inviteLink(call).catch((error) => report({ message: `Not done: ${error.message}.` }));
+  const link = await inviteLink(call)
+    .catch((error) => report({ message: `Not done: ${error.message}.` }));
   if (!link) return;
   try {
     await navigator.clipboard.writeText(link);

@@ -194,9 +194,7 @@ function showTiles() {
   byID("pager").hidden = pages.count === 1;
   byID("page-text").textContent = pages.text;
   for (const [action, by] of [["back", -1], ["on", 1]]) {
-    for (const button of buttons(action)) {
-      button.setAttribute("aria-disabled", String(pages.current + by < 0 || pages.current + by >= pages.count));
-    }
+    for (const button of buttons(action)) button.setAttribute("aria-disabled", String(!pages.has(by)));
   }
   tiles.show(shown);
   for (const { element, model } of tiles.all) {
@@ -247,9 +245,10 @@ const actions = {
 };
 
 async function toggle(kind) {
-  if (devices[kind]?.readyState !== "live") await devices.take([kind]);
-  else if (isInCall()) await (devices[kind].enabled ? call.mute(SOURCES[kind]) : call.unmute(SOURCES[kind]));
-  else devices[kind].enabled = !devices[kind].enabled;
+  const [device, source] = [devices[kind], SOURCES[kind]];
+  if (device?.readyState !== "live") await devices.take([kind]);
+  else if (isInCall()) await (device.enabled ? call.mute(source) : call.unmute(source));
+  else device.enabled = !device.enabled;
   show();
 }
 

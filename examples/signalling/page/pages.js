@@ -28,11 +28,15 @@ export class Pages {
     return items.slice(this.current * size, (this.current + 1) * size);
   }
 
+  /** Whether there is a page so many further on. */
+  has(by) {
+    return this.current + by >= 0 && this.current + by < this.count;
+  }
+
   /** Turns by so many pages; returns whether there is such a page. */
   turn(by) {
-    const page = this.current + by;
-    if (page < 0 || page >= this.count) return false;
-    this.current = page;
+    if (!this.has(by)) return false;
+    this.current += by;
     return true;
   }
 

@@ -15,11 +15,9 @@ export class Settings {
   #dialog = byID("settings");
   #meter = new Meter(byID("settings-level"));
   #devices;
-  #speak;
 
   constructor(devices, speak) {
     this.#devices = devices;
-    this.#speak = speak;
     speak(kept("device:speaker"));
     byID("pick-speaker").closest(".picker").hidden = !HAS_SPEAKERS;
     byID("single-keys").checked = Settings.hasKeys;
@@ -27,7 +25,9 @@ export class Settings {
       keep("keys", target.checked ? "" : "off");
     });
     for (const kind of ["audio", "video"]) {
-      byID(`pick-${kind}`).addEventListener("change", ({ target }) => devices.choose(kind, target.value));
+      byID(`pick-${kind}`).addEventListener("change", ({ target }) => {
+        devices.choose(kind, target.value);
+      });
     }
     byID("pick-speaker").addEventListener("change", ({ target }) => {
       keep("device:speaker", target.value);
@@ -35,7 +35,9 @@ export class Settings {
     });
     byID("try-speaker").addEventListener("click", () => this.#try());
     devices.addEventListener("change", () => this.show());
-    devices.addEventListener("problem", ({ detail }) => { byID("settings-note").textContent = detail; });
+    devices.addEventListener("problem", ({ detail }) => {
+      byID("settings-note").textContent = detail;
+    });
     navigator.mediaDevices?.addEventListener("devicechange", () => this.show());
     this.#dialog.addEventListener("close", () => {
       if (!this.#dialog.open) this.#meter.show(null);
