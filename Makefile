@@ -192,9 +192,11 @@ clean: ## Removes what was built
 	rm -rf .build .build-asan .build-deb .build-ffmpeg .build-fuzz .build-simulate .build-tsan .venv
 
 # GStreamer's Python bindings come from Debian, the rest from PyPI.
-$(ENVIRONMENT): Tests/acceptance/requirements.txt | test-packages
+$(ENVIRONMENT): Tests/acceptance/requirements.txt Tests/acceptance/bundles.txt | test-packages
 	$(PYTHON) -m venv --system-site-packages .venv
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--requirement Tests/acceptance/bundles.txt
 	cp $< $@
 
 $(DOCS_ENVIRONMENT): docs/requirements.txt

@@ -6,6 +6,9 @@ import JSON
 /// After a lost connection the sequence retries without limit and resumes after the last event that
 /// it delivered. If that is impossible it delivers a `resync` event; call `room.get` for the
 /// current state. It reads from the socket only when the caller asks for the next event.
+///
+/// It subscribes when the first event is requested. Callers who must know from when on they miss
+/// nothing call `Iterator.subscribe()` first.
 public struct EventSequence: AsyncSequence, Sendable {
     public typealias Element = IPCEvent
 
@@ -37,6 +40,21 @@ public struct EventSequence: AsyncSequence, Sendable {
         init(sequence: EventSequence, positions: EventPositions) {
             self.sequence = sequence
             self.positions = positions
+        }
+
+        /// Subscribes now; every event from then on is returned by `next()`, in order.
+        ///
+        /// Read the state after it, and no change is missed. Without it, the first call of `next()`
+        /// subscribes. After a lost connection it subscribes again, for the missed events first.
+        ///
+        /// - Throws: As `next()`, and `ClientError.cancelled`.
+        public mutating func subscribe(
+            isolation actor: isolated (any Actor)? = #isolation
+        ) async throws(ClientError) {
+            while connection == nil {
+                guard !Task.isCancelled else { throw .cancelled }
+                try await reconnect()
+            }
         }
 
         /// Returns the next event, or `nil` when the task is cancelled.

@@ -42,7 +42,13 @@ public actor SFUClient {
     ///
     /// It has the events of `rooms`, or of all rooms if `nil`. `since` gives the last `seq` seen of
     /// each room; later events come first. `events` restricts it to events by name or prefix. The
-    /// sequence ends when its task is cancelled.
+    /// sequence ends when its task is cancelled. It subscribes with the first call of `next()`, or
+    /// earlier by `subscribe()` of its iterator:
+    ///
+    ///     var events = client.events().makeAsyncIterator()
+    ///     try await events.subscribe()  // from now on no event is missed
+    ///     let rooms = try await client.all(RoomList.self, RoomList.Params())
+    ///     while let event = try await events.next() { … }
     public nonisolated func events(
         rooms: [RoomID]? = nil,
         since: [RoomID: Int64] = [:],

@@ -179,6 +179,57 @@ import Testing
         )
     }
 
+    @Test func `subscribe returns once sfud has subscribed, and keeps the events since`()
+        async throws
+    {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: server.options)
+        let isSubscribed = Mutex(false)
+        let listener = Task {
+            var events = client.events().makeAsyncIterator()
+            try await events.subscribe()
+            isSubscribed.withLock { $0 = true }
+            try await events.subscribe()  // it is already
+            var seen: [Int64] = []
+            while seen.count < 3, let event = try await events.next() { seen.append(event.seq) }
+            return seen
+        }
+        let connection = try #require(await server.connection())
+        let request = try #require(try await connection.greeted())
+        #expect(request.method == "events.subscribe")
+        connection.event("r", 1)  // an event may come before the reply
+        for _ in 0..<100 { await Task.yield() }
+        #expect(!isSubscribed.withLock { $0 })
+        connection.reply(request, Done())
+        connection.event("r", 2)
+        connection.event("r", 3)
+        #expect(try await listener.value == [1, 2, 3])
+        #expect(isSubscribed.withLock { $0 })
+    }
+
+    @Test func `subscribe throws what keeps it from subscribing`() async throws {
+        let absent = FakeServer(accepting: [false])
+        var events = SFUClient(dialer: absent.dialer, options: absent.options).events()
+            .makeAsyncIterator()
+        await #expect(throws: ClientError.unreachable(path: "fake", cause: "refused")) {
+            try await events.subscribe()
+        }
+
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: server.options)
+        let listener = Task {
+            await settled { () throws(ClientError) in
+                var events = client.events().makeAsyncIterator()
+                try await events.subscribe()
+                return true
+            }
+        }
+        let connection = try #require(await server.connection())
+        let request = try #require(try await connection.greeted())
+        connection.send(IPCReply.encoded(id: request.id, error: .draining()))
+        #expect(await listener.value == .failure(.refused(.draining())))
+    }
+
     @Test func `a refused subscription is thrown`() async throws {
         let server = FakeServer()
         let client = SFUClient(dialer: server.dialer, options: server.options)

@@ -18,7 +18,7 @@ sys.path.insert(0, str(SERVER.parent))
 import destinations
 import hub as hub_module
 from browser import Browser
-from hub import Hub, Session
+from hub import MOST_KEPT, Hub, Session
 from invitations import Invitations
 from policy import for_browsers, roles
 from server import names_this_machine
@@ -762,3 +762,95 @@ async def test_why_a_live_stream_fails_is_told_to_no_browser():
 )
 def test_an_open_demo_answers_to_names_of_this_machine_alone(host, is_ours):
     assert names_this_machine(host) is is_ours
+
+
+# ---- Resuming
+
+
+def tell(hub: Hub, seq: int, audience="all") -> None:
+    hub.ipc.rooms[ROOM]["seq"] = seq
+    hub.on_event(
+        {"event": "room.locked", "room": ROOM, "seq": seq, "audience": audience, "data": {}}
+    )
+
+
+async def resumed(hub: Hub, tab: Tab, **since) -> dict:
+    """Breaks the connection, and resumes with another."""
+    if tab.browser.session:
+        await tab.browser.end(going_away=False)
+    tab.browser = Browser(hub, Socket())
+    return (await tab.ask("resume", key=tab.key, **since))["result"]
+
+
+def numbers(reply: dict) -> list[int] | None:
+    return [it["seq"] for it in reply["events"]] if "events" in reply else None
+
+
+async def test_a_resumed_browser_gets_the_events_that_it_missed():
+    hub, _, ben = await moderated()
+    tell(hub, 1)
+    await ben.browser.end(going_away=False)
+    tell(hub, 2)
+    tell(hub, 3, audience={"except": [ben.id]})
+    tell(hub, 4)
+    reply = await resumed(hub, ben, since=1)
+    assert numbers(reply) == [2, 4] and "room" not in reply and reply["state"] == "joined"
+    tell(hub, 5)
+    assert ben.browser.queue.get_nowait()["seq"] == 5 and ben.browser.queue.empty()
+    # An event may be lost although it was sent.
+    assert numbers(await resumed(hub, ben, since=2)) == [4, 5]
+    assert numbers(await resumed(hub, ben, since=5)) == []
+
+
+async def test_who_missed_more_than_is_kept_gets_the_room():
+    hub, _, ben = await moderated()
+    for seq in range(1, MOST_KEPT + 3):
+        tell(hub, seq)
+    assert numbers(await resumed(hub, ben, since=2)) == [*range(3, MOST_KEPT + 3)]
+    reply = await resumed(hub, ben, since=1)
+    assert numbers(reply) is None and reply["room"]["seq"] == MOST_KEPT + 2
+    # The copy has all of it, so what was before is not kept any more.
+    assert numbers(await resumed(hub, ben, since=MOST_KEPT + 1)) is None
+    assert numbers(await resumed(hub, ben, since=MOST_KEPT + 2)) == []
+
+
+@pytest.mark.parametrize("why", ["no since", "sfud is away", "events were lost"])
+async def test_without_certainty_a_resumed_browser_gets_the_room(why):
+    hub, _, ben = await moderated()
+    if why == "sfud is away":
+        hub.ipc.connected.clear()
+    tell(hub, 1)
+    if why == "events were lost":
+        hub.ipc.rooms[ROOM]["seq"] = 7
+        hub.on_event({"event": "resync", "room": ROOM, "seq": 7, "audience": [], "data": {}})
+        await asyncio.gather(*hub.tasks)
+    reply = await resumed(hub, ben, **({} if why == "no since" else {"since": 1}))
+    assert "events" not in reply and "room" in reply
+
+
+async def test_who_was_let_in_meanwhile_does_not_get_what_was_before():
+    hub, _, ben = await moderated()
+    session = ben.browser.session
+    session.awaited, hub.ipc.people[ROOM][ben.id]["state"] = True, "awaited"
+    tell(hub, 1)
+    await ben.browser.end(going_away=False)
+    assert numbers(await resumed(hub, ben, since=0)) == []
+    await ben.browser.end(going_away=False)
+    hub.ipc.people[ROOM][ben.id]["state"] = "joined"
+    hub.ipc.rooms[ROOM]["seq"] = 2
+    hub.on_event({
+        "event": "participant.approved", "room": ROOM, "seq": 2, "audience": "all",
+        "data": {"participant": ben.id},
+    })  # fmt: skip
+    await asyncio.gather(*hub.tasks)
+    tell(hub, 3)
+    reply = await resumed(hub, ben, since=0)
+    assert "room" in reply and "events" not in reply
+    assert numbers(await resumed(hub, ben, since=3)) == []
+
+
+@pytest.mark.parametrize("since", [-1, 1.5, "1", True, 1 << 60])
+async def test_since_is_a_number_of_an_event(since):
+    _, _, ben = await moderated()
+    reply = await ben.ask("resume", key=ben.key, since=since)
+    assert reply["error"]["reason"] == "bad-message"

@@ -226,6 +226,9 @@ async def test_slots_follow_who_talks(lab):
     # The slot is one that sfud switches, not one of the stream's own.
     assert await lab.run("calls.Ben.peer.slots.some((it) => it.follows)")
     assert not await lab.run("calls.Ben.peer.slots.some((it) => it.stream)")
+    await lab.run("await calls.Ben.move()")  # they follow on another connection as well
+    await lab.sees("Ben", "Ann", RED)
+    assert await lab.run("calls.Ben.peer.slots.some((it) => it.follows)")
     await lab.run("await calls.Ben.show('all')")
 
 
@@ -299,6 +302,141 @@ async def test_the_signalling_breaks_and_comes_back(lab, ipc):
     await lab.sees("Ben", "Ann", RED)
     await ipc.call("participant.drop", room=lab.room, participants=["zoe"])
     await lab.until("!calls.Ben.participants.has('zoe')")
+
+
+@one
+@pytest.mark.parametrize("missed", [3, 600])  # the server keeps 500
+async def test_events_missed_in_a_break_come_after_it_or_a_new_copy_of_the_room(lab, ipc, missed):
+    topic = f"topic-{missed}"
+    await lab.run(f"await calls.Ben.request('message.subscribe', {{topic: '{topic}'}})")
+    requests = (
+        "(() => { const send = WebSocket.prototype.send; lab.sent = [];"
+        " WebSocket.prototype.send = function (text) { lab.sent.push(JSON.parse(text).type);"
+        " send.call(this, text); }; })()"
+    )
+    await lab.run(f"(lab.isOffline = true, {requests}, lab.sockets.Ben.at(-1).close(4000))")
+    await lab.until("calls.Ben.state === 'reconnecting'")
+    await ipc.call("participant.join", room=lab.room, participant="zoe", name="Zoe")
+    for number in range(missed):
+        await ipc.call("message.publish", room=lab.room, topic=topic, message=str(number))
+    await ipc.call("participant.drop", room=lab.room, participants=["zoe"])
+    await ipc.call("participant.join", room=lab.room, participant="yan", name="Yan")
+    await lab.run("lab.isOffline = false")
+    await lab.until("calls.Ben.state === 'joined' && calls.Ben.participants.has('yan')")
+    heard = await lab.run(f"lab.events('Ben', 'message').filter((it) => it.topic === '{topic}')")
+    comings = (
+        "lab.events('Ben', 'event').filter((it) => it.data.participant === 'zoe')"
+        ".map((it) => it.event)"
+    )
+    if missed < 500:
+        assert [it["message"] for it in heard] == ["0", "1", "2"] and heard[0]["time"] > 0
+        assert (await lab.run(comings))[-2:] == ["participant.joined", "participant.left"]
+        # Nothing was missed, so nothing is assigned anew.
+        assert "subscription.set" not in await lab.run("lab.sent")
+    else:
+        assert heard == []
+        await lab.until("lab.sent.includes('subscription.set')", "the slots are assigned anew")
+    assert not await lab.run("calls.Ben.participants.has('zoe')")
+    await lab.sees("Ben", "Ann", RED)
+    await ipc.call("participant.drop", room=lab.room, participants=["yan"])
+    await lab.until("!calls.Ben.participants.has('yan')")
+
+
+#: Watches how long no new frame of Ann is shown to Ben, in milliseconds.
+STANDSTILL = """(() => {
+  const element = document.getElementById("Ben-Ann-null");
+  lab.longest = lab.frames = 0;
+  let last = performance.now();
+  const shown = (now) => {
+    lab.longest = Math.max(lab.longest, now - last);
+    lab.frames += 1;
+    last = now;
+    element.requestVideoFrameCallback(shown);
+  };
+  element.requestVideoFrameCallback(shown);
+  lab.watch = setInterval(() => lab.sees("Ben", "Ann"), 20);
+})()"""
+
+
+@one
+async def test_a_call_goes_over_to_another_connection_when_the_server_says_so(lab, ipc):
+    await lab.sees("Ben", "Ann", RED)
+    await lab.run(STANDSTILL)
+    for _ in range(2):  # there and back
+        for who in ("Ann", "Ben"):
+            before = await lab.run(f"calls.{who}.peer.name")
+            name = {"main": "other", "other": "main"}[before]
+            me = await lab.run(f"(lab.former = calls.{who}.peer.pc, calls.{who}.me)")
+            sent = await lab.run(f"calls.{who}.local.video?.id ?? null")
+            await lab.run(f"lab.sockets.{who}.at(-1).onmessage({{data: '{{\"type\": \"move\"}}'}})")
+            await lab.until(f"calls.{who}.peer.name === '{name}'")
+            await lab.until("lab.former.signalingState === 'closed'")
+            assert await lab.run(f"[calls.{who}.me, calls.{who}.local.video?.id ?? null]") == [me, sent]
+            found = await ipc.call("transport.list", room=lab.room, participant=me)
+            assert [it["transport"] for it in found["transports"]] == [name]
+            await lab.sees("Ben", "Ann", RED)
+            await lab.until("(await lab.hears('Ben', 'Ann')) > 0", "Ben hears Ann")
+    longest, frames = await lab.run("(clearInterval(lab.watch), [lab.longest, lab.frames])")
+    print(f"{frames} frames; the picture stood still for {longest:.0f} ms")
+    assert frames > 30 and 40 < longest < 1500
+    assert await lab.run("calls.Ben.state") == "joined"
+
+
+@one
+async def test_a_muted_camera_stays_muted_over_a_move(lab):
+    await lab.run("await calls.Ann.mute('camera')")
+    await lab.until("lab.media('Ben', 'Ann').video.enabled === false")
+    before = await lab.run("lab.idOf('Ben', 'Ann')")
+    await lab.run("await calls.Ann.move()")
+    await lab.until(f"lab.idOf('Ben', 'Ann') !== '{before}'")
+    assert await lab.run("lab.media('Ben', 'Ann').video.enabled") is False
+    # Both connections send, and both are known to be muted, when it is switched on again.
+    await lab.run("(lab.moving = calls.Ann.move(), null)")
+    await lab.until(
+        "(() => { const of = [...calls.Ben.streams.values()]"
+        ".filter((it) => it.participant === calls.Ann.me);"
+        " return of.length === 2 && of.every((it) => it.video.enabled === false); })()"
+    )
+    await lab.run("(await calls.Ann.unmute('camera'), await lab.moving)")
+    await lab.until("lab.media('Ben', 'Ann').video.enabled !== false")
+    await lab.sees("Ben", "Ann", RED)
+
+
+@one
+async def test_a_call_that_is_closed_while_it_moves_leaves_nothing(lab):
+    await lab.enter("Mo", f"{{hue: {BLUE}}}")
+    await lab.run(
+        "(() => { lab.made = []; lab.plain = RTCPeerConnection;"
+        " globalThis.RTCPeerConnection = function (it) { const made = new lab.plain(it);"
+        " lab.made.push(made); return made; }; })()"
+    )
+    await lab.run("(lab.moving = lab.refused(calls.Mo.move()), null)")
+    await lab.until("lab.made.length === 1")
+    await lab.run("(globalThis.RTCPeerConnection = lab.plain, lab.mo = calls.Mo, null)")
+    await lab.run("await lab.leave('Mo')")
+    assert (await lab.run("await lab.moving"))["isTyped"]
+    assert await lab.run("lab.made.every((it) => it.signalingState === 'closed')")
+    assert await lab.run("[lab.mo.state, lab.mo.peer]") == ["left", None]
+
+
+@one
+@pytest.mark.slow
+async def test_a_connection_that_does_not_come_about_leaves_the_present_one(lab, ipc):
+    # A relay that is not there is the only path of the next connection.
+    never = "{iceTransportPolicy: 'relay', iceServers: []}"
+    await lab.run(
+        f"(lab.plain = RTCPeerConnection, globalThis.RTCPeerConnection = function (given) {{"
+        f" return new lab.plain({{...given, ...{never}}}); }}, null)"
+    )
+    try:
+        reply = await lab.run("await lab.refused(calls.Ben.move())")
+    finally:
+        await lab.run("(globalThis.RTCPeerConnection = lab.plain, null)")
+    assert reply["isTyped"] and reply["reason"] == "not-connected"
+    me = await lab.run("calls.Ben.me")
+    found = await ipc.call("transport.list", room=lab.room, participant=me)
+    assert [it["transport"] for it in found["transports"]] == [await lab.run("calls.Ben.peer.name")]
+    await lab.sees("Ben", "Ann", RED)
 
 
 @one
@@ -438,6 +576,9 @@ async def test_who_has_the_key_sees_and_who_has_not_does_not(lab):
     # Another key from now on; the callback is asked for it.
     await lab.run("(lab.asked = [], calls.Kim.useKey(1))")
     await lab.until("lab.asked.filter((it) => it === 1).length >= 2", "both are asked for the key")
+    await lab.sees("Lee", "Kim", GREEN)
+    # And over another connection.
+    await lab.run("(await calls.Kim.move(), await calls.Lee.move())")
     await lab.sees("Lee", "Kim", GREEN)
     assert (await lab.run("await calls.Lee.encryptionCounts()"))["refused"] == 0
     await lab.leave("Kim", "Lee", "Max")

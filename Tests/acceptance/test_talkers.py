@@ -192,10 +192,12 @@ async def test_the_stage_of_the_demo_follows_who_speaks(enter, ipc, peers):
     await mia.click("Unpin: cleo")
     await ann.leave()
     await mia.on_stage("cleo", "ben", "Mia")
+    await mia.click("More")
     await mia.click("Show who speaks")
     for name, look in (("ben", BOB), ("cleo", CAROL)):
         await mia.watches(name, large=False)
         assert hue_distance(await mia.hue(name), look["hue"]) < 30
+    await mia.click("More")
     await mia.click("Show who speaks")
     await mia.on_stage("cleo", "ben", "Mia")
     await mia.watches("cleo", talking=True, large=True)

@@ -122,22 +122,30 @@ class Browser:
     async def on_resume(self, message: dict) -> dict:
         if (session := self.hub.session(message["key"])) is None:
             raise Refused("no-such-session", "this participant is not in the room any more")
-        return await self.attach(session)
+        return await self.attach(session, message.get("since"))
 
-    async def attach(self, session: Session) -> dict:
-        """Makes the session this browser's; returns the reply, which later events follow."""
-        room = await self.hub.look(session)
+    async def attach(self, session: Session, since: int | None = None) -> dict:
+        """Makes the session this browser's; returns the reply, which later events follow.
+
+        The reply has the events after `since`, or the room, where they are not all kept.
+        """
+        news: dict[str, Any]
+        # While sfud is away nobody knows whether the events are complete.
+        missed = session.missed(since) if self.hub.ipc.connected.is_set() else None
+        if missed is not None:
+            news = {"events": missed}
+        else:
+            news = {"room": await self.hub.look(session)}
+            asyncio.get_running_loop().call_soon(session.release)
         if session.expiry:
             session.expiry.cancel()
         if session.browser:  # another WebSocket, which is broken without a notice
             session.browser.session = None
         self.session, session.browser = session, self
-        asyncio.get_running_loop().call_soon(session.release)
         return {
             "participant": session.id, "key": session.key, "role": session.role,
             "mode": session.mode, "state": "awaited" if session.awaited else "joined",
-            "room": room,
-        }  # fmt: skip
+        } | news  # fmt: skip
 
     async def on_leave(self, me: Session) -> dict:
         self.session = me.browser = None

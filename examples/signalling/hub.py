@@ -5,6 +5,7 @@ import contextlib
 import hmac
 import re
 import secrets
+from collections import deque
 from typing import Any, Coroutine
 
 from invitations import Invitations
@@ -12,6 +13,7 @@ from policy import for_browsers, view
 from sfud_ipc import IPC, Refused, passing
 
 MOST_RETURNING = 1_000  # keys of a room's absent moderators who may return
+MOST_KEPT = 500  # last events of a session, for a browser whose WebSocket breaks
 
 
 class Session:
@@ -29,6 +31,8 @@ class Session:
         self.browser: Any = None
         self.seq = 0  # the last event that the browser's copy of the room includes
         self.held: list[dict] | None = None  # events that wait until that copy is sent
+        self.kept: deque[dict] = deque()  # events since `complete_since`, the last ones
+        self.complete_since = 0
         self.expiry: asyncio.TimerHandle | None = None
 
     def hears(self, audience: Any) -> bool:
@@ -43,6 +47,8 @@ class Session:
             match name:
                 case "participant.roleChanged":
                     self.role = data["current"]
+                case "participant.modeChanged":
+                    self.mode = data["current"]
                 case "participant.approved":
                     self.awaited = False
                 case "participant.changed":
@@ -51,8 +57,26 @@ class Session:
             return
         if self.held is not None:
             self.held.append(event)
-        elif event.get("seq", self.seq + 1) > self.seq and self.browser:
-            self.browser.send({"type": "event"} | event)
+        elif event.get("seq", self.seq + 1) > self.seq:
+            self.keep(event)
+            if self.browser:
+                self.browser.send({"type": "event"} | event)
+
+    def keep(self, event: dict) -> None:
+        self.kept.append(event)
+        while len(self.kept) > MOST_KEPT:
+            self.complete_since = self.kept.popleft().get("seq", self.complete_since)
+
+    def copied(self, seq: int) -> None:
+        """Begins anew with a copy of the room that includes all events up to `seq`."""
+        self.seq = self.complete_since = seq
+        self.kept.clear()
+
+    def missed(self, since: int | None) -> list[dict] | None:
+        """Returns the events after `since`; `None` if some of them are not kept any more."""
+        if since is None or self.held is not None or since < self.complete_since:
+            return None
+        return [it for it in self.kept if it.get("seq", 0) > since]
 
     def release(self) -> None:
         """Sends the browser the events since its copy of the room."""
@@ -167,7 +191,8 @@ class Hub:
         for key, state in (("participants", "joined"), ("awaited", "awaited")):
             room[key] = [it for it in people if it["state"] == state]
         session.role, session.mode = me["role"], me["mode"]
-        session.awaited, session.seq = me["state"] == "awaited", room["seq"]
+        session.awaited = me["state"] == "awaited"
+        session.copied(room["seq"])
         if moderated and session.role != "moderator":  # its event was missed
             self.demote(session.room, session.id)
         return view(room, session)

@@ -76,19 +76,22 @@ CALLS: dict[str, tuple[str, dict]] = {
         ("by", "moderator.transfer floor.grant floor.deny floor.release", person),
         ("by", "pin.add pin.remove", people),
         ("by", "stream.update", {"stream": ident, "audio?": bool, "video?": bool}),
-        ("by", "subscription.update", {"subscription": ident, "preferredResolution": size}),
+        ("by", "subscription.update",
+         {"subscription": ident, "preferredResolution?": size, "audio?": bool, "video?": bool}),
         ("by", "subscription.explain", {"subscription": ident}),
         ("participant", "subscription.set", {"subscriptions": [watched, 0, 100]}),
         ("participant", "talkers.subscribe", {"audioMids": mids, "videoMids": mids}),
         ("participant", "transport.offer",
-         {"sdp": text(262_144), "sources": (mid, {"camera", "microphone", "screen"})}),
+         {"sdp": text(262_144), "sources": (mid, {"camera", "microphone", "screen"}),
+          "transport?": ident}),
+        ("participant", "transport.close", {"transport": ident}),
         ("participant", "participant.update", {"name": word}),
         ("participant", "role.accept role.decline", {"request": ident}),
         ("participant", "role.requests floor.request floor.cancel floor.finish", {}),
         ("participant", "message.subscribe", {"topic": word}),
         ("from", "message.publish",
          {"topic": word, "message": text(1_024), "payload?": (word, text(256)),
-          "to?": [ident, 1, 100]}),
+          "to?": [ident, 1, 100], "persist?": bool}),
     )
     for method in methods.split()
 }  # fmt: skip
@@ -99,7 +102,7 @@ OWN: dict[str, dict] = {
         "room": r"[A-Za-z0-9._-]{1,64}", "name": word, "role?": {"participant", "viewer"},
         "mode?": mode, "settings?": new_room, "key?": word, "token?": text(1_024),
     },
-    "resume": {"key": word}, "leave": {}, "inviteLink": {},
+    "resume": {"key": word, "since?": range(0, 1 << 53)}, "leave": {}, "inviteLink": {},
 }  # fmt: skip
 SHAPES = OWN | {method: shape for method, (_, shape) in CALLS.items()}
 

@@ -9,8 +9,15 @@
 #include <stdint.h>
 
 // For Swift only, which with these attributes imports a pointer and its count as a span. The C
-// compiler would require the count before the pointer.
+// compiler would require the count before the pointer. A package that uses SFUClient reads this
+// header too, and without the feature SafeInteropWrappers its compiler does not know the attribute.
 #ifdef __swift__
+#if __has_feature(bounds_safety_attributes)
+#define KERNEL_SPANS
+#endif
+#endif
+
+#ifdef KERNEL_SPANS
 #define KERNEL_COUNTED_BY(count) __attribute__((__counted_by__(count)))
 #define KERNEL_NOESCAPE __attribute__((noescape))
 #else

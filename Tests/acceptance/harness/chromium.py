@@ -1,6 +1,7 @@
 """Chromium, driven over the DevTools protocol."""
 
 import asyncio
+import base64
 import itertools
 import json
 import shutil
@@ -157,6 +158,29 @@ class Page:
         if details := reply.get("exceptionDetails"):
             raise PageError(details.get("exception", {}).get("description") or details["text"])
         return reply["result"].get("value")
+
+    async def command(self, method: str, **params: Any) -> dict:
+        return await self._browser.command(method, self._session, **params)
+
+    async def resize(self, width: int, height: int) -> None:
+        """Gives the page this size in CSS pixels."""
+        await self.command(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=1, mobile=False,
+        )  # fmt: skip
+
+    async def press(self, key: str) -> None:
+        """Presses and releases a key where the focus is: a character, or a key's name."""
+        text = {"text": key} if len(key) == 1 else {"Enter": {"text": "\r"}}.get(key, {})
+        code = {"Tab": 9, "Enter": 13, "Escape": 27, "PageUp": 33, "PageDown": 34}.get(key, 0)
+        named = {"key": key, "windowsVirtualKeyCode": code}
+        await self.command("Input.dispatchKeyEvent", type="keyDown", **named, **text)
+        await self.command("Input.dispatchKeyEvent", type="keyUp", **named)
+
+    async def picture(self, path: Path) -> None:
+        """Writes what the page shows as a PNG."""
+        shot = await self.command("Page.captureScreenshot", format="png")
+        path.write_bytes(base64.b64decode(shot["data"]))
 
     async def close(self) -> None:
         await self._browser.command("Target.closeTarget", targetId=self._target)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -12,6 +13,8 @@ from harness.process import until
 from harness.sfud import REPOSITORY
 
 SERVER = REPOSITORY / "examples/signalling/server.py"
+#: Finds faults in pages that people with screen readers or keyboards would stumble over.
+AXE = Path(str(resources.files("axe_playwright_python") / "axe.min.js"))
 # Debian's Python, as for anybody who runs the demo.
 PYTHON = "/usr/bin/python3"
 
@@ -116,6 +119,26 @@ class Tab:
             raise AssertionError(
                 f"{self.name} has no button {label!r} within {seconds} s: {await self.text()}"
             ) from None
+
+    async def faults(self) -> list[str]:
+        """Returns the serious and critical faults that axe-core finds in what the page shows."""
+        if not await self.page.evaluate("typeof window.axe === 'object'"):
+            await self.page.evaluate(AXE.read_text() + ";0")
+        found = await self.page.evaluate("axe.run({resultTypes: ['violations']})")
+        assert found["passes"], "axe-core has looked at nothing"
+        return [
+            f"{fault['impact']} {fault['id']}: {node['target']} {node['failureSummary']}"
+            for fault in found["violations"] if fault["impact"] in ("serious", "critical")
+            for node in fault["nodes"]
+        ]  # fmt: skip
+
+    async def focus(self) -> str:
+        """Returns the name of what has the focus."""
+        return await self.page.evaluate(
+            "(() => { const it = document.activeElement;"
+            " return it.getAttribute('aria-label') ?? it.labels?.[0]?.textContent.trim()"
+            " ?? it.textContent.trim(); })()"
+        )
 
     async def press(self, key: str) -> None:
         options = json.dumps({"key": key, "bubbles": True})

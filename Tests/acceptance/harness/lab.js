@@ -72,13 +72,14 @@ export const lab = {
   make(name, room, options = {}) {
     sockets[name] = [];
     const transport = () => {
+      if (this.isOffline) throw new Error("no network");
       const socket = new WebSocket(address());
       sockets[name].push(socket);
       return socket;
     };
     const given = options.signalling || options.transport ? {} : { transport };
     const call = new client.Call({ room, name, ...given, ...options });
-    for (const type of ["joined", "ended", "trackended", "message", "problem"]) {
+    for (const type of ["joined", "ended", "trackended", "message", "event", "problem"]) {
       call.addEventListener(type, ({ detail }) => {
         log.push([name, type, detail && { ...detail, reason: detail.reason }]);
       });

@@ -13,6 +13,8 @@ import { Sampler } from "./statistics.js";
 
 const FIRST_SLOTS = 2; // in addition to those for present participants
 const RETRY_SECONDS = 2;
+const MOVE_SECONDS = 10; // a new connection has this long to work
+const OVERLAP_MILLISECONDS = 1000; // both send, until the others show what the new one sends
 
 /** Messages to people, by the `reason` of `ended`. */
 const ENDINGS = {
@@ -44,13 +46,14 @@ export class Call extends EventTarget {
   streams = new Map(); // id → {stream, participant, source, audio?, video?}
   local = { audio: null, video: null };
   screen = null;
-  view = "all"; // all · talkers · chosen
+  view = "all"; // all · talkers · heard · chosen
 
   #signalling;
   #ownsSignalling;
   #listening = new AbortController();
   #options;
   #encryption = null;
+  #coming = null; // the peer that is to take the place of the present one
   #key = null;
   #formerKey;
   #admitted = false;
@@ -63,8 +66,9 @@ export class Call extends EventTarget {
   #slots = null;
   #slotsOf = null; // their peer
   #hasMissed = false; // whether events of the slots may be missing
+  #seq = null; // of the last event that we know of
   #chosen = new Map(); // stream → the kinds to receive, whatever the view is
-  #elements = new Elements((...what) => this.prefer(...what).catch(() => {}));
+  #elements = new Elements((stream, size) => this.#show(stream, size).catch(() => {}));
   #sampler = new Sampler();
   #opened = new Set(); // tracks that the call has opened, and has to stop
   #encodings = new Map(); // source → encodings, if they are not the usual ones
@@ -230,7 +234,8 @@ export class Call extends EventTarget {
 
   /**
    * `all` receives each stream; `talkers` the participants in sfud's list of talkers, and shared
-   * screens; `chosen` nothing. Each has the subscribed streams besides.
+   * screens; `heard` the sound of those in the list; `chosen` nothing. Each has the subscribed
+   * streams besides.
    */
   async show(view) {
     this.view = view;
@@ -255,13 +260,16 @@ export class Call extends EventTarget {
     if (this.#chosen.delete(stream)) await this.#follow();
   }
 
-  /** Subscribes to these streams (ids, or `{stream, audio?, video?}`) and to no others. */
-  async set(streams) {
+  /**
+   * Subscribes to these streams (ids, or `{stream, audio?, video?}`), and to no others but those of
+   * the view.
+   */
+  async set(streams, { view = "chosen" } = {}) {
     const entries = streams.map((it) => (typeof it === "string" ? { stream: it } : it));
     this.#chosen = new Map(
       entries.map(({ stream, audio = true, video = true }) => [stream, { audio, video }]),
     );
-    this.view = "chosen";
+    this.view = view;
     await this.#follow();
   }
 
@@ -273,7 +281,8 @@ export class Call extends EventTarget {
 
   /**
    * From now on the element shows this stream: no larger layer is received than its largest visible
-   * element needs. `null`: the element shows none any more.
+   * element needs, and none while the page is in the background, but for a picture in picture.
+   * `null`: the element shows none any more.
    */
   watchSize(element, stream) {
     if (stream && this.state !== "left") this.#elements.add(element, stream);
@@ -318,6 +327,16 @@ export class Call extends EventTarget {
   async restartIce() {
     if (!this.peer) throw new CallError({ reason: "not-connected", message: "there is no connection" });
     await typed(this.peer.restart());
+  }
+
+  /**
+   * Goes over to a new connection to sfud, which is made before the present one ends. What is sent
+   * gets other streams; what is received arrives on other tracks.
+   */
+  async move() {
+    this.#reviewing = this.#reviewing.catch(() => {}).then(() => this.#goOver());
+    await typed(this.#reviewing);
+    await this.#follow();
   }
 
   /**
@@ -387,7 +406,7 @@ export class Call extends EventTarget {
       } else if (!this.peer) {
         await this.#connect();
       } else {
-        await this.#sendAll();
+        await this.#sendAll(this.peer);
         await this.peer?.negotiate();
         await this.#announceAll();
       }
@@ -397,12 +416,8 @@ export class Call extends EventTarget {
   }
 
   async #connect() {
-    const offer = (sdp, sources) => this.#signalling.request("transport.offer", { sdp, sources });
-    const peer = new Peer(offer, { ...this.#options, encryption: this.#encryption });
-    this.peer = peer;
-    peer.addEventListener("state", () => this.#changed());
-    peer.addEventListener("lost", () => this.#rejoin("disconnected", "The connection to sfud is lost. Rejoining…"));
-    await this.#sendAll();
+    const peer = (this.peer = this.#makePeer("main"));
+    await this.#sendAll(peer);
     peer.addSlots(this.#others().length + FIRST_SLOTS);
     await peer.negotiate();
     const refused = [...peer.published.values()].find((it) => it.refused)?.refused;
@@ -410,8 +425,60 @@ export class Call extends EventTarget {
     await this.#announceAll();
   }
 
+  #makePeer(name, most) {
+    const transport = name === "main" ? {} : { transport: name };
+    const offer = (sdp, sources) =>
+      this.#signalling.request("transport.offer", { sdp, sources, ...transport });
+    const peer = new Peer(offer, { ...this.#options, name, most, encryption: this.#encryption });
+    peer.addEventListener("state", () => this.#changed());
+    peer.addEventListener("lost", () => {
+      if (peer !== this.peer) return;
+      this.#rejoin("disconnected", "The connection to sfud is lost. Rejoining…");
+    });
+    return peer;
+  }
+
+  /** Makes another connection, sends on both for a while, and ends the former. */
+  async #goOver() {
+    const former = this.peer;
+    if (!former || this.state !== "joined") return;
+    const peer = (this.#coming = this.#makePeer(
+      former.name === "main" ? "other" : "main", former.most,
+    ));
+    const closed = peer.closed.then(() => {
+      throw new CallError({ reason: "left", message: "the call has ended meanwhile" });
+    });
+    try {
+      await Promise.race([this.#bringUp(peer, former.slots.length), closed]);
+    } catch (error) {
+      peer.close();
+      await this.#endTransport(peer);
+      throw error;
+    } finally {
+      this.#coming = null;
+    }
+    this.peer = peer;
+    for (const source of Object.keys(KINDS)) await this.#announce(source); // as they are by now
+    await this.#endTransport(former);
+    former.close();
+    this.#changed();
+  }
+
+  async #bringUp(peer, slots) {
+    await this.#sendAll(peer);
+    peer.addSlots(slots);
+    await peer.negotiate();
+    await peer.connected(MOVE_SECONDS);
+    await this.#announceAll(peer);
+    await new Promise((resolve) => setTimeout(resolve, OVERLAP_MILLISECONDS));
+  }
+
+  async #endTransport({ name }) {
+    await this.#signalling.request("transport.close", { transport: name }).catch(() => {});
+  }
+
   #disconnect() {
-    this.peer?.close();
+    for (const peer of [this.peer, this.#coming]) peer?.close();
     this.peer = null;
     if (this.state === "left") for (const it of [this.screen?.video, this.screen?.audio]) it?.stop();
     if (this.state === "left") this.screen = null;
@@ -425,11 +492,17 @@ export class Call extends EventTarget {
     if (this.state !== "reconnecting" || !this.#key || this.#resuming) return;
     this.#resuming = true; // both an open transport and its first status lead here
     try {
-      const { room, state } = await this.#signalling.request("resume", { key: this.#key });
+      const since = this.#seq === null ? {} : { since: this.#seq };
+      const { room, events, state } =
+        await this.#signalling.request("resume", { key: this.#key, ...since });
       this.#admitted = state === "joined";
-      this.#picture(room);
-      this.#hasMissed = true;
+      if (room) {
+        this.#picture(room);
+        this.#hasMissed = true;
+      }
       this.#set(state);
+      for (const it of events ?? []) this.#event(it);
+      if (this.state === "left") return;
       this.#problem(null);
       await this.#review();
       await this.#follow();
@@ -502,13 +575,16 @@ export class Call extends EventTarget {
     if (message.type === "status" && this.state === "joining") return; // `join` itself reports it
     switch (message.type) {
       case "event":
-        this.#event(message.event, message.data);
+        this.#event(message);
         break;
       case "room":
         this.#picture(message.room);
         this.#hasMissed = true;
         if (this.state === "awaited" && this.#admitted) this.#run(this.#arrive());
         else this.#follow();
+        break;
+      case "move":
+        this.#run(this.move());
         break;
       case "gone":
         this.#rejoin("gone", "sfud was restarted. Rejoining…");
@@ -526,15 +602,20 @@ export class Call extends EventTarget {
   }
 
   #picture(room) {
+    this.#seq = room.seq ?? null;
     this.roomState.picture(room);
     this.streams = new Map(room.streams.map((it) => [it.stream, it]));
     this.#changed();
   }
 
-  #event(event, data) {
+  #event({ event, data, time, seq = this.#seq }) {
+    this.#seq = seq;
     const isMine = data.participant === this.me;
     this.roomState.event(event, data);
     this.#apply(event, data, isMine);
+    if (event === "message.received") {
+      this.dispatchEvent(new CustomEvent("message", { detail: { ...data, time } }));
+    }
     this.dispatchEvent(new CustomEvent("event", { detail: { event, data } }));
   }
 
@@ -566,9 +647,6 @@ export class Call extends EventTarget {
         break;
       case "room.stateChanged":
         if (data.state === "ended") this.#run(this.#review());
-        break;
-      case "message.received":
-        this.dispatchEvent(new CustomEvent("message", { detail: data }));
         break;
       case "stream.created":
         this.streams.set(data.stream, data.streamInfo);
@@ -632,7 +710,10 @@ export class Call extends EventTarget {
       await this.#slots.refollow();
     }
     this.#hasMissed = false;
-    const talkers = this.view === "talkers" ? this.roomState.settings.maxActiveTalkers : 0;
+    const follows = this.view === "talkers" || this.view === "heard";
+    const talkers = {
+      count: follows ? this.roomState.settings.maxActiveTalkers : 0, video: this.view !== "heard",
+    };
     const wanted = this.#others().flatMap((it) => this.#wanted(it));
     if (!(await this.#slots.settle(this.#others(), wanted, talkers))) {
       this.#problem("limit-reached", "There are more people here than this page can show.");
@@ -655,28 +736,34 @@ export class Call extends EventTarget {
 
   // ---- Sending
 
-  async #sendAll() {
+  async #sendAll(peer) {
     for (const [source, kind] of Object.entries(KINDS)) {
       const track = this.roomState.mayOffer(kind) ? this.local[kind] : null;
       const encodings = track && kind === "video" ? cameraEncodings(track) : undefined;
-      await this.peer.send(source, track, this.#encodings.get(source) ?? encodings);
+      await peer.send(source, track, this.#encodings.get(source) ?? encodings);
     }
     if (this.screen && !this.roomState.mayOffer("screen")) this.#keep("screen", null);
     const { video = null, audio = null } = this.screen ?? {};
-    await this.peer.send("screen", video, this.#encodings.get("screen") ?? SCREEN_ENCODINGS);
-    await this.peer.send("screen-audio", audio);
+    await peer.send("screen", video, this.#encodings.get("screen") ?? SCREEN_ENCODINGS);
+    await peer.send("screen-audio", audio);
   }
 
   /** Encodes and sends only the layers that are watched. */
   async #sendWanted({ stream, layers }) {
     const label = this.streams.get(stream)?.source === "screen" ? "screen" : "camera";
-    await this.peer?.setLayers(label, layers);
+    const sends = (peer) => [...(peer?.published.values() ?? [])].some((it) => it.stream === stream);
+    await (sends(this.#coming) ? this.#coming : this.peer)?.setLayers(label, layers);
   }
 
   /** Requests no larger layer of a stream than this, in pixels; sent again only when it changes. */
   async prefer(stream, width, height) {
+    await this.#show(stream, { width, height });
+  }
+
+  /** The same; without a size no picture is received at all. */
+  async #show(stream, size) {
     if (this.state !== "joined" || !this.arriving(stream)) return;
-    await this.#slots.prefer(stream, width, height);
+    await this.#slots.prefer(stream, size);
   }
 
   /** Why a stream is received as it is: from sfud's `subscription.explain`. */
@@ -685,19 +772,19 @@ export class Call extends EventTarget {
     return subscription ? this.request("subscription.explain", { subscription }) : null;
   }
 
-  async #announceAll() {
+  async #announceAll(peer = this.peer) {
     for (const [source, kind] of Object.entries(KINDS)) {
-      if (this.local[kind]?.enabled === false) await this.#announce(source);
+      if (this.local[kind]?.enabled === false) await this.#announce(source, peer);
     }
   }
 
   /** Tells sfud whether a source is muted. */
-  async #announce(source) {
+  async #announce(source, peer = this.peer) {
     const [kind, track] = [KINDS[source], this.#kept(source)];
     const own = [...this.streams.values()].find(
       (it) => it.participant === this.me && it.source !== "screen",
     );
-    const stream = this.peer?.published.get(source)?.stream ?? own?.stream;
+    const stream = peer?.published.get(source)?.stream ?? own?.stream;
     if (!track || !this.streams.has(stream)) return; // withheld: `stream.created` reports its start
     const isOn = track.enabled && track.readyState === "live";
     await this.#signalling.request("stream.update", { stream, [kind]: isOn });

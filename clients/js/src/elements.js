@@ -5,19 +5,31 @@ const MARGIN = 1.5;
 const STEP = 160; // pixels: a size that differs by less is not worth a request
 const PAUSE_MILLISECONDS = 200; // a window that is being resized changes often
 const UNSEEN = { width: 1, height: 1 }; // the lowest layer
+/** The size in which a picture in picture is received. */
+const FLOATING = { width: 640, height: 360 };
+/** A page that is in the background for longer than this does without pictures. */
+const HIDDEN_MILLISECONDS = 5000;
 
-/** Calls `prefer(stream, width, height)` whenever the largest visible element of a stream changes. */
+/** Calls `prefer(stream, size)` whenever the largest visible element of a stream changes; `size` is
+ *  `{width, height}`, or `null` while the page has been in the background for some time. */
 export class Elements {
   #prefer;
   #shown = new Map(); // element → {stream, width, height, visible}
   #sizes = new ResizeObserver((entries) => this.#resized(entries));
   #views = new IntersectionObserver((entries) => this.#moved(entries));
   #timer = null;
-  #onVisibility = () => this.#soon();
+  #hiddenTimer = null;
+  #isAway = false;
+  #listening = new AbortController();
 
   constructor(prefer) {
     this.#prefer = prefer;
-    document.addEventListener("visibilitychange", this.#onVisibility);
+    const { signal } = this.#listening;
+    document.addEventListener("visibilitychange", () => this.#turned(), { signal });
+    for (const type of ["enterpictureinpicture", "leavepictureinpicture"]) {
+      document.addEventListener(type, () => this.#soon(), { signal, capture: true });
+    }
+    this.#turned();
   }
 
   /** The element shows this stream from now on, whatever it has shown before. */
@@ -43,10 +55,23 @@ export class Elements {
 
   close() {
     clearTimeout(this.#timer);
+    clearTimeout(this.#hiddenTimer);
+    this.#listening.abort();
     this.#sizes.disconnect();
     this.#views.disconnect();
     this.#shown.clear();
-    document.removeEventListener("visibilitychange", this.#onVisibility);
+  }
+
+  #turned() {
+    clearTimeout(this.#hiddenTimer);
+    this.#isAway = false;
+    if (document.hidden) {
+      this.#hiddenTimer = setTimeout(() => {
+        this.#isAway = true;
+        this.#soon();
+      }, HIDDEN_MILLISECONDS);
+    }
+    this.#soon();
   }
 
   #observe(element, stream) {
@@ -87,12 +112,21 @@ export class Elements {
       if (!element.isConnected && shown.wasConnected) this.remove(element); // the page took it out
       shown.wasConnected = element.isConnected;
     }
-    for (const { stream, width, height, visible } of this.#shown.values()) {
+    for (const [element, { stream, width, height, visible }] of this.#shown) {
       const isSeen = visible && document.visibilityState === "visible" && width * height > 0;
-      const size = isSeen ? { width: pixels(width), height: pixels(height) } : UNSEEN;
+      const size = isFloating(element) ? FLOATING : isSeen
+        ? { width: pixels(width), height: pixels(height) } : this.#isAway ? null : UNSEEN;
       const other = largest.get(stream);
-      if (!other || size.width * size.height > other.width * other.height) largest.set(stream, size);
+      if (other === undefined || area(size) > area(other)) largest.set(stream, size);
     }
-    for (const [stream, { width, height }] of largest) this.#prefer(stream, width, height);
+    for (const [stream, size] of largest) this.#prefer(stream, size);
   }
+}
+
+const area = (size) => (size ? size.width * size.height : 0);
+
+/** Whether the element, or one in it, is the picture in picture. */
+function isFloating(element) {
+  const floating = document.pictureInPictureElement ?? null;
+  return floating !== null && element.contains(floating);
 }

@@ -1,7 +1,7 @@
 // Types of sfud-client.
 
 export type Source = "microphone" | "camera" | "screen";
-export type View = "all" | "talkers" | "chosen";
+export type View = "all" | "talkers" | "heard" | "chosen";
 export type CallState = "idle" | "joining" | "awaited" | "joined" | "reconnecting" | "left";
 export type Mode = "SEND_AND_RECV" | "RECV_ONLY" | "SIGNALLING_ONLY";
 
@@ -172,7 +172,11 @@ export interface CallEvents {
   ended: CustomEvent<{ reason: string; message: string }>;
   problem: CustomEvent<(CallError & { waiting: boolean }) | null>;
   event: CustomEvent<{ event: string; data: any }>;
-  message: CustomEvent<{ topic: string; message: string; payload?: any; from: string }>;
+  message: CustomEvent<{
+    number: number; topic: string; message: string; payload?: any; from?: string;
+    /** Seconds since 1970. */
+    time?: number;
+  }>;
   trackended: CustomEvent<{ source: Source }>;
 }
 
@@ -220,7 +224,8 @@ export class Call extends EventTarget {
   show(view: View): Promise<void>;
   subscribe(stream: string, kinds?: { audio?: boolean; video?: boolean }): Promise<void>;
   unsubscribe(stream: string): Promise<void>;
-  set(streams: (string | { stream: string; audio?: boolean; video?: boolean })[]): Promise<void>;
+  set(streams: (string | { stream: string; audio?: boolean; video?: boolean })[],
+    options?: { view?: View }): Promise<void>;
   tracks(stream: string): { audio: MediaStreamTrack | null; video: MediaStreamTrack | null };
   /** The element shows this stream from now on; with `null` none any more. */
   watchSize(element: Element, stream: string | null): void;
@@ -229,6 +234,8 @@ export class Call extends EventTarget {
   statistics(options?: { explain?: boolean }): Promise<Statistics | null>;
   explain(stream: string): Promise<any>;
   restartIce(): Promise<void>;
+  /** Goes over to a new connection to sfud, made before the present one ends. */
+  move(): Promise<void>;
   useKey(id: number): void;
   encryptionCounts(): Promise<
     { sealed: number; opened: number; refused: number; withoutKey: number } | null>;

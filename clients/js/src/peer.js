@@ -4,8 +4,12 @@
 // negotiation, so a new offer is needed only when there are too few slots.
 
 import { Encryption } from "./encryption.js";
+import { CallError } from "./errors.js";
 
 const MOST_SLOTS = 45; // pairs; an offer has at most 100 m-lines
+const MOST_AT_FIRST = 16; // pairs in the first offer: how long their lines are is known only after it
+/** Bytes of an offer, less than the 262,144 that sfud takes: a screen may be added. */
+const MOST_SDP = 240_000;
 const LOST_SECONDS = 2; // a path may come back by itself within this time
 const RESTART_SECONDS = 8; // an ICE restart has this long to work
 const MOST_RESTARTS = 3; // then `lost`: a new connection is needed
@@ -17,7 +21,11 @@ export class Peer extends EventTarget {
   slots = [];
   /** Negotiated result for each sent track: "microphone", … → `{stream, refused}`. */
   published = new Map();
+  /** Resolves when it is closed; what a browser was asked for may stay without an answer then. */
+  closed;
 
+  #most;
+  #end;
   #offer;
   #codec;
   #encryption;
@@ -27,10 +35,16 @@ export class Peer extends EventTarget {
   #restarts = 0;
   #timer = null;
 
-  /** `offer(sdp, sources)` resolves to `{sdp, mids}`; `codec`, if given, is preferred for video;
-   *  `rtc` is an `RTCConfiguration`; `encryption` covers all transceivers. */
-  constructor(offer, { codec = null, rtc = {}, encryption = null } = {}) {
+  /** `offer(sdp, sources)` resolves to `{sdp, mids}`; `name` is sfud's of the transport; `codec`, if
+   *  given, is preferred for video; `rtc` is an `RTCConfiguration`; `encryption` covers all
+   *  transceivers; `most`: that of another peer of this browser. */
+  constructor(offer, {
+    name = "main", most = MOST_AT_FIRST, codec = null, rtc = {}, encryption = null,
+  } = {}) {
     super();
+    this.name = name;
+    this.#most = most;
+    this.closed = new Promise((resolve) => { this.#end = resolve; });
     this.#offer = offer;
     this.#codec = codec?.toLowerCase() ?? null;
     this.#encryption = encryption;
@@ -43,10 +57,29 @@ export class Peer extends EventTarget {
     return this.pc.signalingState === "closed";
   }
 
+  /** Resolves once media can flow; rejects if it cannot within so many seconds. */
+  connected(seconds) {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        if (this.pc.connectionState !== "connected") return;
+        clearTimeout(timer);
+        this.removeEventListener("state", look);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.removeEventListener("state", look);
+        reject(new CallError({ reason: "not-connected", message: "the new connection does not work" }));
+      }, seconds * 1000);
+      this.addEventListener("state", look);
+      look();
+    });
+  }
+
   close() {
     clearTimeout(this.#timer);
     this.pc.onconnectionstatechange = null;
     this.pc.close();
+    this.#end();
   }
 
   /** Sends a track, or stops sending (`null`); takes effect with `negotiate()`. */
@@ -94,9 +127,21 @@ export class Peer extends EventTarget {
     return [...this.#senders].find(([, it]) => it.mid === mid)?.[0] ?? null;
   }
 
+  /** How many slots there may be: by the length of the pairs in the present offer, if there is one. */
+  get most() {
+    const sdp = this.pc.localDescription?.sdp;
+    const mids = this.slots.flatMap((it) => [it.audio.mid, it.video.mid]).filter((it) => it !== null);
+    if (!sdp || mids.length === 0) return this.#most;
+    const sections = sdp.split(/^(?=m=)/m);
+    const length = sections.filter((it) => mids.includes(/^a=mid:(.*?)\r?$/m.exec(it)?.[1]))
+      .reduce((sum, it) => sum + it.length, 0);
+    const pair = length / (mids.length / 2);
+    return Math.min(MOST_SLOTS, Math.floor((MOST_SDP - (sdp.length - length)) / pair));
+  }
+
   /** Adds slots up to the limit; takes effect with `negotiate()`. */
   addSlots(count) {
-    const more = Math.min(count, MOST_SLOTS - this.slots.length);
+    const more = Math.min(count, this.most - this.slots.length);
     for (let i = 0; i < more; i++) {
       const [audio, video] = ["audio", "video"].map((kind) =>
         this.pc.addTransceiver(kind, { direction: "recvonly" }),
@@ -113,7 +158,7 @@ export class Peer extends EventTarget {
       .catch(() => {})
       .then(() => {
         this.#next = null;
-        return (this.#running = this.#negotiate());
+        return (this.#running = Promise.race([this.#negotiate(), this.closed]));
       });
     return this.#next;
   }

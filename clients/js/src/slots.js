@@ -15,7 +15,8 @@ export class Slots {
   #seats = new Map(); // mid of a slot that follows → stream
   #subscriptions = new Map(); // stream → sfud's id of our subscription
   #preferred = new Map(); // stream → the requested size
-  #asked = 0; // slots requested to follow
+  #paused = new Set(); // streams whose picture is switched off, as nobody looks
+  #asked = "0"; // how many slots were requested to follow, and of which kinds
   #watched = new Map(); // streams with slots of their own, as sfud knows them: stream → its mids
 
   /** `request(method, params)` sends a request to the signalling server. */
@@ -45,12 +46,13 @@ export class Slots {
     return this.of(stream) ? this.#subscriptions.get(stream) : undefined;
   }
 
-  /** Gives each of the `wanted`, `{stream, audio, video}`, a slot of its own; `talkers` slots follow
-   *  the talkers. `streams` are all those of others. Returns whether there are enough slots. */
+  /** Gives each of the `wanted`, `{stream, audio, video}`, a slot of its own; `talkers`,
+   *  `{count, video}`, says how many follow the talkers, and whether with their pictures. `streams`
+   *  are all those of others. Returns whether there are enough slots. */
   async settle(streams, wanted, talkers) {
     this.#release(streams, wanted);
     await this.#watch();
-    await this.#follow(Math.min(talkers, MOST_FOLLOWING));
+    await this.#follow(Math.min(talkers.count, MOST_FOLLOWING), talkers.video);
     const carried = new Set(this.#peer.slots.map((slot) => slot.stream));
     const missing = wanted.filter((it) => !carried.has(it.stream));
     await this.#provide(missing.length, SPARE_SLOTS);
@@ -58,7 +60,7 @@ export class Slots {
     missing.slice(0, free.length).forEach(({ stream, audio, video }, index) => {
       const kinds = { hasAudio: audio, hasVideo: video };
       Object.assign(free[index], { stream, ...kinds });
-      this.#preferred.delete(stream);
+      this.#forgetSize(stream);
     });
     await this.#watch();
     return missing.length <= free.length;
@@ -69,15 +71,15 @@ export class Slots {
     this.#subscriptions.set(stream, subscription);
     const mids = this.#following.flatMap((slot) => [slot.audio.mid, slot.video.mid]);
     const own = [audioMid, videoMid].filter((mid) => mids.includes(mid));
-    if (own.length === 0) return;
-    this.#preferred.delete(stream);
     for (const [mid, seated] of this.#seats) if (seated === stream) this.#seats.delete(mid);
+    if (own.length === 0) return; // it has a slot of its own now
+    this.#forgetSize(stream);
     for (const mid of own) this.#seats.set(mid, stream);
   }
 
   /** Applies a `stream.destroyed`: our subscription to it has ended too. */
   ended(stream) {
-    for (const known of [this.#subscriptions, this.#watched]) known.delete(stream);
+    for (const known of [this.#subscriptions, this.#watched, this.#paused]) known.delete(stream);
     for (const slot of this.#peer.slots) if (slot.stream === stream) slot.stream = null;
   }
 
@@ -87,14 +89,27 @@ export class Slots {
     await this.#follow(0);
   }
 
-  /** Requests no larger layer of a stream than this; sent again only when it changes. */
-  async prefer(stream, width, height) {
+  /** Requests no larger layer of a stream than this, or, without a size, no picture; sent again only
+   *  when it changes. */
+  async prefer(stream, size) {
     const subscription = this.subscription(stream);
+    if (!subscription) return;
     const before = this.#preferred.get(stream);
-    if (!subscription || (before?.width === width && before.height === height)) return;
-    const preferredResolution = { width, height };
-    this.#preferred.set(stream, preferredResolution);
-    await this.#request("subscription.update", { subscription, preferredResolution });
+    const [isPaused, wasPaused] = [size === null, this.#paused.has(stream)];
+    const change = isPaused === wasPaused ? {} : { video: !isPaused };
+    if (!isPaused && !(before?.width === size.width && before.height === size.height)) {
+      this.#preferred.set(stream, size);
+      change.preferredResolution = size;
+    }
+    if (Object.keys(change).length === 0) return;
+    if (isPaused) this.#paused.add(stream);
+    else this.#paused.delete(stream);
+    await this.#request("subscription.update", { subscription, ...change });
+  }
+
+  #forgetSize(stream) {
+    this.#preferred.delete(stream);
+    this.#paused.delete(stream);
   }
 
   get #following() {
@@ -131,15 +146,17 @@ export class Slots {
     }
   }
 
-  async #follow(count) {
-    if (this.#asked === count) return;
+  async #follow(count, video = true) {
+    const asked = count === 0 ? "0" : `${count} ${video}`;
+    if (this.#asked === asked) return;
     await this.#provide(count - this.#following.length);
     this.#following.slice(count).forEach((slot) => { slot.follows = false; });
     this.#free.slice(0, count - this.#following.length).forEach((slot) => { slot.follows = true; });
     const mids = (kind) => this.#following.map((slot) => slot[kind].mid);
-    await this.#request("talkers.subscribe", { audioMids: mids("audio"), videoMids: mids("video") });
-    this.#asked = count;
-    const kept = new Set([...mids("audio"), ...mids("video")]);
+    const [audioMids, videoMids] = [mids("audio"), video ? mids("video") : []];
+    await this.#request("talkers.subscribe", { audioMids, videoMids });
+    this.#asked = asked;
+    const kept = new Set([...audioMids, ...videoMids]);
     for (const mid of this.#seats.keys()) if (!kept.has(mid)) this.#seats.delete(mid);
   }
 

@@ -3,6 +3,7 @@
 /** Samples `getStats()`; rates are over the time since the previous sample. */
 export class Sampler {
   #before = new Map(); // the report's id → {time, bytes, packets, lost}
+  #pc = null; // that it sampled last: another one's reports may have the same ids
 
   /**
    * Returns `{time, roundTrip, received, sent}`.
@@ -11,6 +12,8 @@ export class Sampler {
    * bits a second, `loss` in percent since the last sample, `jitter` and `roundTrip` in seconds.
    */
   async sample(pc) {
+    if (pc !== this.#pc) this.#before.clear();
+    this.#pc = pc;
     const reports = await pc.getStats();
     const sample = { time: Date.now(), roundTrip: null, received: [], sent: [] };
     const seen = new Set();

@@ -3,20 +3,24 @@
 const SIZE = { width: 1280, height: 720 };
 
 /**
- * Requests the camera and the microphone, as selected.
+ * Requests the camera and the microphone, as selected; those of the `ids`, if they are there.
  *
  * Returns `{audio, video, problem}`: the granted tracks, and the error in words.
  */
-export async function openDevices({ audio = true, video = true, size = SIZE }) {
+export async function openDevices({ audio = true, video = true, size = SIZE, ids = {} }) {
   const nothing = { audio: null, video: null, problem: null };
   if (!audio && !video) return nothing;
   if (!navigator.mediaDevices) {
     return { ...nothing, problem: "Browsers give the camera and the microphone to HTTPS pages and "
       + "to localhost only. You can watch and listen." };
   }
+  const device = (kind) => (ids[kind] ? { deviceId: { exact: ids[kind] } } : {});
   const wish = {
-    audio: audio && { echoCancellation: true, noiseSuppression: true, autoGainControl: true },
+    audio: audio && {
+      echoCancellation: true, noiseSuppression: true, autoGainControl: true, ...device("audio"),
+    },
     video: video && {
+      ...device("video"),
       width: { ideal: size.width }, height: { ideal: size.height }, frameRate: { ideal: 30 },
     },
   };
@@ -25,6 +29,7 @@ export async function openDevices({ audio = true, video = true, size = SIZE }) {
   try {
     return { ...tracks(await navigator.mediaDevices.getUserMedia(wish)), problem: null };
   } catch (error) {
+    if (Object.values(ids).some(Boolean)) return openDevices({ audio, video, size }); // one is gone
     if (kinds.length === 1) return { ...nothing, problem: explain(error.name, [names[kinds[0]]]) };
   }
   // One of the two may be missing or blocked: use the other.

@@ -8,7 +8,7 @@ export function bitrateText(bitsPerSecond) {
 }
 
 /** Overlay lines for a tile's received media; either kind may be missing. */
-export function receivedLines(video, audio) {
+function receivedLines(video, audio) {
   const lines = [];
   if (video?.width) lines.push(pictureText(video));
   if (video) lines.push(`${bitrateText(video.bitrate)} · loss ${video.loss.toFixed(1)} %`);
@@ -18,14 +18,28 @@ export function receivedLines(video, audio) {
   return lines;
 }
 
+/** Overlay lines for a tile, from a sample of the call. */
+export function overlay(sample, { self, screen, stream }) {
+  if (self) {
+    const labels = screen ? ["screen", "screen-audio"] : ["camera", "microphone"];
+    return sentLines(sample.sent.filter((it) => labels.includes(it.label)), sample.roundTrip);
+  }
+  if (!stream) return [];
+  const of = (kind) => sample.received.find((it) => it.kind === kind && it.stream === stream.stream);
+  const video = of("video");
+  const lines = receivedLines(video, of("audio"));
+  return [...lines, ...(video?.explanation ? explainedLines(video.explanation) : [])];
+}
+
 const LIMITS = {
   none: "the best there is", preference: "enough for this tile", role: "a role allows no more",
   bandwidth: "your network carries no more", publisher: "no more is sent",
   muted: "muted by a moderator", subscriber: "switched off here", codec: "no codec in common",
+  overload: "the server is overloaded", approval: "waits to be let in",
 };
 
 /** Overlay lines for the reason of the present layer: from sfud's `subscription.explain`. */
-export function explainedLines({ limit, estimate, needed }) {
+function explainedLines({ limit, estimate, needed }) {
   const lines = [LIMITS[limit] ?? limit];
   if (estimate !== undefined) {
     const more = needed ? ` · more from ${bitrateText(needed)}` : "";
@@ -35,7 +49,7 @@ export function explainedLines({ limit, estimate, needed }) {
 }
 
 /** Overlay lines for sent media: one for each active layer. */
-export function sentLines(reports, roundTrip) {
+function sentLines(reports, roundTrip) {
   const lines = reports
     .filter((it) => it.kind === "video" && it.bitrate > 0)
     .sort((a, b) => b.width - a.width)

@@ -1,5 +1,7 @@
 // The tiles: one for each participant, one for each shared screen, laid out to fill the stage.
 
+import { canFloat } from "./pip.js";
+
 const ASPECT = 16 / 9;
 const GAP = 12; // pixels, as in style.css
 
@@ -8,9 +10,16 @@ export class Tiles {
   #stage;
   #tiles = new Map(); // key → Tile
 
-  constructor(stage) {
+  #use;
+
+  /** `use(tool, tile)` is called for a tile's buttons, `resized()` when there is more or less room. */
+  constructor(stage, use, resized) {
     this.#stage = stage;
-    new ResizeObserver(() => this.#layOut()).observe(stage);
+    this.#use = use;
+    new ResizeObserver(() => {
+      this.#layOut();
+      resized();
+    }).observe(stage);
   }
 
   get all() {
@@ -18,7 +27,7 @@ export class Tiles {
   }
 
   /** `models`: in order, `{key, name, self, screen,
-   *  videoTrack, audioTrack, audioOn, videoOn, connection, held, talking, pinned, large}`. */
+   *  videoTrack, audioOn, videoOn, connection, held, talking, pinned, mine, large}`. */
   show(models) {
     const keys = new Set(models.map((model) => model.key));
     for (const [key, tile] of this.#tiles) {
@@ -29,15 +38,25 @@ export class Tiles {
     for (const model of models) {
       let tile = this.#tiles.get(model.key);
       if (!tile) {
-        tile = new Tile(model);
+        tile = new Tile(model, this.#use);
         this.#tiles.set(model.key, tile);
         this.#stage.append(tile.element);
       }
       tile.show(model);
     }
-    // Ordered by style: an element that is removed and inserted again stops playing.
     models.forEach(({ key }, place) => { this.#tiles.get(key).element.style.order = place; });
+    this.#sort(models.map(({ key }) => this.#tiles.get(key).element));
     this.#layOut();
+  }
+
+  /** Has the focus follow the order that is seen. An element that is removed and inserted again
+   *  stops playing, so only browsers with `moveBefore` do this. */
+  #sort(elements) {
+    if (!this.#stage.moveBefore) return;
+    elements.forEach((element, place) => {
+      const there = this.#stage.children[place];
+      if (there !== element) this.#stage.moveBefore(element, there);
+    });
   }
 
   /** Plays media that the browser had blocked until a click. */
@@ -69,24 +88,33 @@ export class Tiles {
 }
 
 class Tile {
-  constructor(model) {
+  reading = null; // what sfud says of the picture, as why.js has it
+
+  constructor(model, use) {
     const template = document.getElementById("tile").content.cloneNode(true);
     this.element = template.querySelector(".tile");
     this.video = template.querySelector("video");
-    this.audio = template.querySelector("audio");
     this.stats = template.querySelector(".tile-stats");
     this.model = model;
     this.element.dataset.key = model.key;
     this.video.addEventListener("resize", () => this.#reveal());
     this.video.addEventListener("playing", () => this.#reveal());
-    this.video.addEventListener("dblclick", () => this.#toggleFullScreen());
+    this.video.addEventListener("dblclick", () => use("full", this));
+    for (const button of template.querySelectorAll("[data-tool]")) {
+      button.addEventListener("click", () => use(button.dataset.tool, this));
+    }
+  }
+
+  get label() {
+    const { name, self, screen } = this.model;
+    return screen ? `${self ? "Your" : `${name}’s`} screen` : self ? `${name} (you)` : name;
   }
 
   show(model) {
     this.model = model;
-    const { name, self, screen, audioOn, videoOn, connection, held, talking, pinned } = model;
+    const { name, self, screen, audioOn, videoOn, connection, held, talking, pinned, mine } = model;
+    const { label } = this;
     const find = (selector) => this.element.querySelector(selector);
-    const label = screen ? `${self ? "Your" : `${name}’s`} screen` : self ? `${name} (you)` : name;
     find(".tile-name").textContent = label;
     find(".tile-initials").textContent = initials(name);
     find(".tile-avatar").style.setProperty("--hue", hue(name));
@@ -99,16 +127,36 @@ class Tile {
       "aria-label",
       [
         label, talking && "speaking", !screen && !audioOn && "muted", !videoOn && "no video", held,
-        pinned && "pinned", away && "reconnecting",
+        pinned && "pinned", mine && "large for you", away && "reconnecting",
       ].filter(Boolean).join(", "),
     );
     find(".tile-pinned").toggleAttribute("hidden", !pinned);
     this.element.classList.toggle("is-speaking", Boolean(talking));
     this.element.classList.toggle("is-self", self && !screen);
     this.element.classList.toggle("is-screen", screen);
-    this.#attach(this.video, videoOn ? model.videoTrack : null);
-    this.#attach(this.audio, self ? null : model.audioTrack);
+    const nameTool = (tool, text) => {
+      const button = find(`[data-tool=${tool}]`);
+      button.setAttribute("aria-label", `${text}: ${label}`);
+      button.title = text;
+    };
+    nameTool("pin", mine ? "Not large any more" : "Show large");
+    find("[data-tool=pin]").setAttribute("aria-pressed", String(Boolean(mine)));
+    nameTool("float", "Picture in picture");
+    nameTool("full", "Full screen");
+    this.#attach(videoOn ? model.videoTrack : null);
     this.#reveal();
+  }
+
+  /** Shows bars for the picture; with `null` none. */
+  signal(reading) {
+    if (reading === null && this.reading === null) return;
+    this.reading = reading;
+    const button = this.element.querySelector(".tile-signal");
+    button.hidden = reading === null;
+    if (!reading) return;
+    button.dataset.bars = reading.bars;
+    button.setAttribute("aria-label", `${reading.label}: ${this.label}. Why?`);
+    button.title = `${reading.label}. ${reading.text}`;
   }
 
   /** Shows these lines over the picture; without lines the overlay is removed. */
@@ -118,37 +166,29 @@ class Tile {
   }
 
   play() {
-    for (const media of [this.video, this.audio]) if (media.srcObject) this.#play(media);
+    if (!this.video.srcObject) return;
+    this.video.play().catch((error) => {
+      if (error.name === "NotAllowedError") document.dispatchEvent(new Event("play-blocked"));
+    });
   }
 
   remove() {
     this.video.srcObject = null;
-    this.audio.srcObject = null;
     this.element.remove();
   }
 
-  #attach(media, track) {
-    const now = media.srcObject?.getTracks()[0] ?? null;
+  #attach(track) {
+    const now = this.video.srcObject?.getTracks()[0] ?? null;
     if (now === track) return;
-    media.srcObject = track && new MediaStream([track]);
-    if (track) this.#play(media);
-  }
-
-  #play(media) {
-    media.play().catch((error) => {
-      if (error.name === "NotAllowedError") document.dispatchEvent(new Event("play-blocked"));
-    });
+    this.video.srcObject = track && new MediaStream([track]);
+    this.play();
   }
 
   /** The picture replaces the initials once there is one. */
   #reveal() {
     const shown = this.video.srcObject !== null && this.video.videoWidth > 0;
     this.element.classList.toggle("has-video", shown);
-  }
-
-  #toggleFullScreen() {
-    if (document.fullscreenElement) document.exitFullscreen();
-    else this.element.requestFullscreen?.();
+    this.element.querySelector("[data-tool=float]").hidden = !shown || !canFloat;
   }
 }
 
