@@ -89,6 +89,8 @@ import WorkerInterface
             #expect(whole.streams.keys == records.streams.keys)
             #expect(whole.subscriptions.keys == records.subscriptions.keys)
             #expect(whole.negotiations.keys == records.negotiations.keys)
+            let transports = restored.participants.values.flatMap(\.transports)
+            #expect(records.negotiations.count == transports.count)
             #expect(whole.mirrors.keys == records.mirrors.keys)
 
             var shared = walk.driver.shared
@@ -107,6 +109,43 @@ import WorkerInterface
         #expect(walk.accepted > 40)
         // Elsewhere, most have to be let in or given the floor before they are seen.
         if !walk.isRestrained { #expect(mirrored > 0) }
+    }
+}
+
+/// Values that are written in a form of their own.
+@Suite struct SavedValueTests {
+    private func restored<Value: Codable>(_ value: Value) throws -> Value {
+        try JSON(parsingCompact: JSON.compact(value)).decode(Value.self, isClosed: true)
+    }
+
+    @Test(arguments: [
+        LayerCap.none, LayerCap(width: 1_280, height: 720, frameRate: 29.97, bitrate: 2_500_000),
+        LayerCap(width: 65_535), LayerCap(height: 1), LayerCap(frameRate: 0.001),
+        LayerCap(bitrate: 4_000_000_000),
+    ])
+    func `limits of layers keep their values`(cap: LayerCap) throws {
+        #expect(try restored(cap) == cap)
+    }
+
+    @Test func `handles, instants and codecs keep their values`() throws {
+        for handle in [
+            PublicationID(index: 0, generation: 0), .init(index: .max, generation: .max),
+        ] {
+            #expect(try restored(handle) == handle)
+        }
+        let handle = SlotID(index: 7, generation: 0x8000_0001)
+        #expect(try restored(handle) == handle)
+        for time in [0, -1, .max, .min] as [Int64] {
+            #expect(try restored(Instant(nanoseconds: time)).nanoseconds == time)
+        }
+        let codecs = CodecSet([.opus, .vp9])
+        #expect(try restored(codecs) == codecs)
+    }
+
+    @Test func `a session without an ended transport has the quality of none`() throws {
+        let session = try restored(Room.Session(began: Instant(nanoseconds: 5)))
+        #expect(session.began.nanoseconds == 5)
+        #expect(session.quality == LinkQuality())
     }
 }
 

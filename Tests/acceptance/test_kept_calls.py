@@ -4,10 +4,14 @@ import asyncio
 import json
 import os
 import random
+import re
 import signal
 import time
+import urllib.request
 
 import pytest
+
+from harness.sfud import free_ports
 
 #: Deaths in all; `SFUD_DEATHS=1000` gives a figure that means something.
 DEATHS = int(os.environ.get("SFUD_DEATHS", 4))
@@ -15,6 +19,8 @@ DEATHS = int(os.environ.get("SFUD_DEATHS", 4))
 DAEMONS = 2
 CALLS_PER_SECOND = 1_000
 ROOMS = 16
+#: Participants whose data is saved again and again.
+PEOPLE = 300
 
 
 class Caller:
@@ -118,3 +124,37 @@ async def test_no_answered_call_is_lost(start_sfud, capsys):
         print(f"\n{DEATHS // DAEMONS * DAEMONS} deaths, {calls} calls, lost answers: {sum(lost)}")
     assert sum(lost) == 0
     assert calls > DEATHS * CALLS_PER_SECOND / 2, "too few calls to tell"
+
+
+def allocated(port: int) -> int:
+    """Returns the bytes that the daemon has allocated."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as reply:
+        return int(re.search(r"^sfud_heap_bytes (\d+)", reply.read().decode(), re.M)[1])
+
+
+async def test_saving_takes_no_more_memory_with_time(start_sfud):
+    """The records are written over and over, so the live ones are copied together many times."""
+    port = free_ports()
+    caller = Caller(await start_sfud("--http", f"127.0.0.1:{port}", workers=1))
+    await caller.call("room.create", room="r")
+    reader, writer = await caller.connection()
+
+    async def change(count: int, method: str, **params) -> None:
+        for number in range(count):
+            data = {"participant": f"p{number % PEOPLE}", "custom": {"data": [number] * 1_000}}
+            request = {
+                "jsonrpc": "2.0",
+                "id": number,
+                "method": method,
+                "params": {"room": "r", **data, **params},
+            }
+            writer.write(json.dumps(request).encode() + b"\n")
+            assert "result" in json.loads(await asyncio.wait_for(reader.readline(), 5))
+
+    await change(PEOPLE, "participant.join", snapshot=False)
+    # The room keeps its last 1,000 events from here on.
+    await change(4 * PEOPLE, "participant.update")
+    before = await asyncio.to_thread(allocated, port)
+    await change(12 * PEOPLE, "participant.update")
+    assert await asyncio.to_thread(allocated, port) - before < 1_000_000
+    writer.close()
