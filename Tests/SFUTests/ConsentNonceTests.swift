@@ -55,6 +55,20 @@ import Testing
         #expect(result11 == 5)
     }
 
+    @Test(arguments: 0..<20 as Range<UInt64>)
+    func `processes that live for two seconds each keep consent alive`(seed: UInt64) throws {
+        var given = Self.time(0)
+        for life in 1...60 as ClosedRange<Int64> {
+            let start = Self.time(2_000 * life)
+            var consent = PathConsent()
+            consent.resume(Self.path, given: given, at: start, random: seed &* 7_919)
+            let due = try #require(consent.due)
+            #expect(due >= start && due.milliseconds(since: given) >= 5_000)
+            if due < Self.time(2_000 * life + 2_000) { given = due }
+            #expect(start.milliseconds(since: given) < 8_000)
+        }
+    }
+
     @Test func `an answer counts once, and only from where the check went`() {
         var consent = PathConsent()
         _ = consent.ask(Self.path, nonce: 1, at: Self.time(0), random: 0)

@@ -23,6 +23,11 @@ struct PathConsent {
     /// yield no amplification.
     static let repeatMilliseconds: Int64 = 50
 
+    /// Time within which the first check after a restart is sent if one is due, in milliseconds.
+    ///
+    /// Processes that live shorter than the interval would else let consent expire.
+    static let resumeMilliseconds: Int64 = 500
+
     /// Path on which the peer has consented, until consent expires.
     private(set) var path: Path?
     private(set) var given = Instant(nanoseconds: 0)
@@ -48,7 +53,12 @@ struct PathConsent {
     mutating func resume(_ path: Path, given: Instant, at now: Instant, random: UInt64) {
         self.path = path
         self.given = min(given, now)
-        plan(after: now, random: random)
+        let spread = Int64(random % UInt64(Self.resumeMilliseconds))
+        let next = max(
+            self.given.advanced(milliseconds: Self.intervalMilliseconds),
+            now.advanced(milliseconds: spread)
+        )
+        due = min(next, self.given.advanced(milliseconds: Self.lifetimeMilliseconds))
     }
 
     /// Returns whether `nonce` belongs to the outstanding check on `path` and the answer is in
