@@ -10,7 +10,7 @@ import Testing
 
     @Test func `M1 all invariants hold, and a seed reproduces its history`() throws {
         let identity = try #require(Self.identity)
-        let seed: UInt64 = 6
+        let seed: UInt64 = 77
         let worlds = (0..<2).map { _ in World(seed: seed, identity: identity) }
         for world in worlds {
             let violation = world.live(.moment)
@@ -42,7 +42,7 @@ import Testing
     func `L10 a clock that has gone for long is a clock like others`(_ uptime: Uptime) throws {
         let identity = try #require(Self.identity)
         let start = Instant(nanoseconds: (uptime.rawValue - 3_000) * 1_000_000)
-        let world = World(seed: 6, identity: identity, start: start)
+        let world = World(seed: 77, identity: identity, start: start)
         let violation = world.live(.moment)
         #expect(violation == nil)
         #expect(world.seconds > 6 && world.tally.frames > 20 && world.tally.alive > 0)

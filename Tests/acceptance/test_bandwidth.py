@@ -120,6 +120,7 @@ async def test_layers_follow_the_bandwidth(room, peers, links):
     await expect.heard(bob.peer, bob.seen.audio, ALICE["tone"], time.time())
 
 
+@pytest.mark.slow
 @pytest.mark.seconds(120)
 async def test_too_little_for_video_keeps_the_sound(room, peers, links):
     alice, bob, link = await watch(room, peers, links, rate=1_500_000, delay=0.02)

@@ -129,6 +129,7 @@ async def keep(url: str, path: Path, seconds: float) -> asyncio.subprocess.Proce
     )
 
 
+@pytest.mark.slow
 @pytest.mark.seconds(240)
 async def test_one_hostile_publisher_harms_neither_recording_nor_stream(
     start_sfud, peers, nginx, tmp_path

@@ -221,6 +221,7 @@ def test_options_choose_the_calls():
         arguments(["no-such-line"])
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.seconds(90)
 async def test_one_line_of_five_seconds(tmp_path: Path):

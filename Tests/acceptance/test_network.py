@@ -198,6 +198,7 @@ async def test_f5_no_media_goes_to_an_address_that_answers_nothing(room, peers):
     assert gap < 2 * expect.FREEZE and not changes(room)
 
 
+@pytest.mark.slow
 @pytest.mark.alone  # Four stacks at once take both cores.
 async def test_f5_every_stack_goes_on_to_consent(room, peers):
     """Media stops 30 s after the last answer to one of sfud's checks, so all stacks have to

@@ -62,6 +62,7 @@ def nginx(loop, tmp_path):
     loop.run_until_complete(server.stop())
 
 
+@pytest.mark.slow
 @pytest.mark.seconds(90)
 async def test_e29_a_room_is_streamed_and_survives_a_restart(sfud, room, peers, nginx):
     alice = await room.join(

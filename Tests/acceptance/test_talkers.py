@@ -149,6 +149,7 @@ async def test_the_demo_marks_the_pinned(enter):
     await ann.tile("Ben", pinned=False)
 
 
+@pytest.mark.slow
 @pytest.mark.seconds(120)
 async def test_the_stage_of_the_demo_follows_who_speaks(enter, ipc, peers):
     mia = await enter("Mia", moderates=True, layout="stage", people=1, audio=0)

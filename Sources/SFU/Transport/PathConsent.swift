@@ -23,11 +23,6 @@ struct PathConsent {
     /// yield no amplification.
     static let repeatMilliseconds: Int64 = 50
 
-    /// Time within which the first check after a restart is sent if one is due, in milliseconds.
-    ///
-    /// Processes that live shorter than the interval would else let consent expire.
-    static let resumeMilliseconds: Int64 = 500
-
     /// Path on which the peer has consented, until consent expires.
     private(set) var path: Path?
     private(set) var given = Instant(nanoseconds: 0)
@@ -50,10 +45,13 @@ struct PathConsent {
     }
 
     /// Continues consent that the peer gave to an earlier process.
+    ///
+    /// A check that was due meanwhile is sent within half a second: processes that live shorter
+    /// than the interval would else let consent expire.
     mutating func resume(_ path: Path, given: Instant, at now: Instant, random: UInt64) {
         self.path = path
         self.given = min(given, now)
-        let spread = Int64(random % UInt64(Self.resumeMilliseconds))
+        let spread = Int64(truncatingIfNeeded: random & 0x1ff)
         let next = max(
             self.given.advanced(milliseconds: Self.intervalMilliseconds),
             now.advanced(milliseconds: spread)

@@ -146,8 +146,9 @@ struct EgressLedger {
         )
         var known = places.removeValue(forKey: layer) ?? [:]
         defer { places[layer] = known }
-        if let before = known[mark.number], before < index, mark.part.isSuperset(of: Self.begins) {
-            // A returning viewer's warm picture: all of it from its keyframe on.
+        if mark.part.isSuperset(of: Self.begins), known[mark.number].map({ $0 < index }) ?? true {
+            // A returning viewer's warm picture: all of it from its keyframe on, of which the
+            // viewer may have had only the end, where the beginning was withdrawn before it left.
             known = known.filter { $0.key < mark.number }
         } else if let before = known[mark.number], before != index {
             let text = "packet \(mark.number) of client \(mark.publisher) as \(before) and \(index)"
