@@ -115,6 +115,28 @@ import WorkerInterface
         return driver
     }
 
+    @Test func laterAnswersHaveTheAddressesOfTheirWorkers() {
+        var driver = meeting()
+        let lines = ["0:audio:sendonly:1", "1:video:sendonly"]
+        func offer(_ id: String) -> String {
+            driver.call(
+                "transport.offer",
+                [
+                    "room": "r", "participant": .string(id),
+                    "sdp": .string(SmallOffer(lines).text),
+                ]
+            )
+        }
+        /// Ports of the workers among the candidates.
+        func ports(_ answer: String) -> [Int] {
+            [1, 2].filter { answer.contains("0.0.0.1 \($0) typ host") }
+        }
+        let before = ["a", "d"].map { ports(offer($0)) }
+        #expect(before.flatMap(\.self).sorted() == [1, 2])
+        driver.restart()
+        #expect(["a", "d"].map { ports(offer($0)) } == before)
+    }
+
     @Test func aBadRecordCostsItsRoomOnly() {
         for kind in ["r/r/", "p/r/a", "j/r/"] {
             var driver = meeting()

@@ -58,7 +58,7 @@ struct EgressLedger {
 
     /// Most retransmissions per packet sent, and in addition from the start.
     ///
-    /// A viewer may have a quarter of its media again, and a burst of 256 packets.
+    /// A viewer may have a quarter of its media again, and a burst of 256 packets of each process.
     private static let repeatedShare = 3
     private static let repeatedAtFirst = 300
     /// Parts of the first packet of a keyframe, with which a stream may begin again.
@@ -89,7 +89,8 @@ struct EgressLedger {
     mutating func note(
         _ packet: WrittenPacket,
         repairing media: UInt32?,
-        mayRepeat: Bool
+        mayRepeat: Bool,
+        processes: Int
     ) -> (Invariant, String)? {
         var stream = streams.removeValue(forKey: packet.ssrc) ?? Stream()
         defer { streams[packet.ssrc] = stream }
@@ -105,7 +106,7 @@ struct EgressLedger {
         stream.newest = max(index, stream.newest ?? index)
         if packet.mark != nil { stream.count += 1 }
         if packet.isRepeated {
-            return objection(toRepeated: packet, of: media, count: stream.count)
+            return objection(toRepeated: packet, of: media, count: stream.count, processes)
         }
         let again = objection(toFirst: packet, at: index)
         return mayRepeat ? nil : again
@@ -114,13 +115,14 @@ struct EgressLedger {
     private func objection(
         toRepeated packet: WrittenPacket,
         of media: UInt32?,
-        count: Int
+        count: Int,
+        _ processes: Int
     ) -> (Invariant, String)? {
         guard let mark = packet.mark, let original = packet.original else { return nil }
         guard let media, let stream = streams[media] else {
             return (.retransmissions, "\(packet.ssrc) repeats what was never sent")
         }
-        let limit = stream.count / Self.repeatedShare + Self.repeatedAtFirst
+        let limit = stream.count / Self.repeatedShare + Self.repeatedAtFirst * processes
         guard count <= limit else {
             return (.bounds, "\(count) packets are sent again, of \(stream.count)")
         }

@@ -37,7 +37,8 @@ extension World: SimulatedNetwork {
             ledgers[client.index, default: EgressLedger()].note(
                 packet,
                 repairing: media,
-                mayRepeat: mayRepeat(packet, for: client)
+                mayRepeat: mayRepeat(packet, for: client),
+                processes: tally.restarts + 1
             )
         )
         underWay[wire] = packet
