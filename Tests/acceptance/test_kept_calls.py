@@ -52,7 +52,9 @@ class Caller:
 
     async def make_rooms(self) -> None:
         for room in range(ROOMS):
-            await self.call("room.create", room=f"r{room}")
+            # Nobody joins, and the rooms are to stay.
+            settings = {"emptySeconds": None}
+            await self.call("room.create", room=f"r{room}", settings=settings)
 
     async def load(self, seconds: float) -> None:
         """Makes calls until the process is killed after so many seconds."""
@@ -84,7 +86,7 @@ class Caller:
         try:
             while line := await reader.readline():
                 reply = json.loads(line)
-                assert "result" in reply, reply
+                assert "result" in reply, f"{reply}; its log:\n{self.daemon.log_tail(40)}"
                 room, count = reply["id"] % ROOMS, reply["id"] // ROOMS
                 self.answered[room] = max(self.answered[room], count)
         except ConnectionError:
