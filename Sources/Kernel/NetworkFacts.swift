@@ -1,6 +1,6 @@
 package import CKernel
 
-/// What the kernel tells of this network namespace: addresses, sockets, and who listens.
+/// Addresses, sockets and listeners of this network namespace, as the kernel tells them.
 package enum NetworkFacts {
     /// Returns the addresses of all interfaces.
     package static func interfaces() throws(SystemError) -> [kernel_interface] {

@@ -1,7 +1,7 @@
 import ControlPlane
 import WorkerInterface
 
-// What operators look at when calls are bad: paths, joins and connections.
+// Metrics that operators look at when calls are bad: paths, joins and connections.
 extension Metrics {
     /// Adds what the paths to publishers and viewers are like.
     func addQuality(to page: inout MetricsPage) {

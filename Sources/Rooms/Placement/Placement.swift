@@ -11,7 +11,7 @@ extension Room {
         private var population: [Int: Int] = [:]
         /// Participants of ended transports that no fence has confirmed yet.
         var ending: [TransportLocation: String] = [:]
-        /// What the clients of the transports have negotiated.
+        /// Outcome of the transports' offers.
         var negotiated = TrackedDictionary<TransportLocation, NegotiatedState>()
         /// Mirrored publications, by their home.
         var relays = TrackedDictionary<RelayTarget, Relay>()

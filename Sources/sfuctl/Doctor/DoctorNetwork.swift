@@ -74,7 +74,7 @@ extension DoctorChecks {
         return .ok("buffers", text)
     }
 
-    /// What the kernel would grant a daemon with the usual limits.
+    /// Buffers that the kernel would grant a daemon with the usual limits.
     private var bufferLimits: Finding {
         let kernel = facts.kernel
         guard let receive = kernel.receiveBufferLimit, let send = kernel.sendBufferLimit else {

@@ -11,7 +11,7 @@ struct Finding: Hashable, Encodable {
     var check: String
     var state: State
     var text: String
-    /// What to do about it; for a result that is `ok`, what to keep in mind.
+    /// Advice; for a result that is `ok`, what to keep in mind.
     var advice: String?
 
     static func ok(_ check: String, _ text: String, _ advice: String? = nil) -> Self {

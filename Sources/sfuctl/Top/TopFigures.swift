@@ -23,7 +23,7 @@ struct TopFigures: Hashable, Encodable {
     /// Freezes of what it watches that have ended, and their length.
     var freezes: UInt64 = 0
     var freezeSeconds = 0.0
-    /// What keeps one of its videos from a higher layer; `nil` while unknown.
+    /// Limit that keeps one of its videos from a higher layer; `nil` while unknown.
     var limit: LayerLimitReason?
     /// Its subscriptions to video.
     var videos: [SubscriptionID] = []

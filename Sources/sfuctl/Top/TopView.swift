@@ -8,7 +8,7 @@ struct TopView {
     var showsRooms = false
     /// Number of rows that were scrolled over.
     var offset = 0
-    /// What went wrong, while nothing new comes.
+    /// Fault, while nothing new comes.
     var trouble: String?
 
     /// Returns the lines for a terminal, none wider or more than it holds.
