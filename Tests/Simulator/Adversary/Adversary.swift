@@ -105,7 +105,7 @@ package final class Adversary {
         ).bytes
     }
 
-    private static let layer: UInt8 = 99
+    static let layer: UInt8 = 99
 
     /// Returns the numbered address of a network that nobody uses (RFC 2544).
     static func stranger(_ number: UInt32) -> Path {

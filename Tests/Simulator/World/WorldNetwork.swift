@@ -53,9 +53,11 @@ extension World: SimulatedNetwork {
     /// Whether a returning listener may be sent a packet again under another number.
     ///
     /// A recreated mirror has another sequence than the one before it, so its worker does not know
-    /// which of the first words the listener has received.
+    /// which of the first words the listener has received. An adversary's packets do not say where
+    /// a picture begins, so neither can the ledger tell a returning viewer's warm one.
     private func mayRepeat(_ packet: WrittenPacket, for client: WorldClient) -> Bool {
-        guard let mark = packet.mark, mark.kind == .audio else { return false }
+        guard let mark = packet.mark else { return false }
+        guard mark.kind == .audio else { return mark.layer == Adversary.layer }
         return clients[Int(mark.publisher)].map { $0.worker != client.worker } ?? true
     }
 
