@@ -12,8 +12,8 @@
 /// When the live records do not fit any longer, the log stops: it is marked as unusable, so that
 /// nothing is restored from it, and takes no more changes.
 ///
-/// It is a class and no `~Copyable` structure: as such, Swift 6.3.1 never released the dictionaries
-/// that it took from its optional member and put back.
+/// It is a class: as a `~Copyable` structure, compiled by Swift 6.3.1, it left a copy of its
+/// dictionaries behind with each step of a compaction.
 package final class RecordLog {
     /// Bytes of a record's entry in a half.
     fileprivate struct Place {

@@ -49,7 +49,7 @@ package struct ConnectionOutcomes: Hashable, Sendable {
     }
 }
 
-/// What RTCP reports and connectivity checks say of the paths of all peers of a worker.
+/// Loss, jitter and round trips of all peers of a worker, by RTCP and connectivity checks.
 ///
 /// An encoding or slot gives one sample a second while reports on it come, however many those are.
 package struct PathSamples: Hashable, Sendable, BitwiseCopyable {

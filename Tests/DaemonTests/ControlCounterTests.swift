@@ -7,7 +7,7 @@ import Testing
 @testable import ControlPlane
 @testable import WorkerInterface
 
-/// What the control plane counts for the metrics.
+/// Counters of the control plane in the metrics.
 @Suite struct ControlCounterTests {
     private static let tap = 1
 

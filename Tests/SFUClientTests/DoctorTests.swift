@@ -88,7 +88,7 @@ import WorkerInterface
         var testDescription: String
         var check: String
         var state: Finding.State
-        /// What the finding or its advice says.
+        /// Words that the finding or its advice has.
         var says: String
         var change: @Sendable (inout DoctorFacts) -> Void
     }

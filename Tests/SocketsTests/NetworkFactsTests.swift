@@ -8,7 +8,7 @@ import Testing
 @testable import Sockets
 @testable import WorkerInterface
 
-/// What the kernel tells of sockets, against what was asked of them.
+/// Buffers and drops of sockets as the kernel tells them, against those that were asked for.
 struct NetworkFactsTests {
     @Test(arguments: ["127.0.0.1", "::1", "0.0.0.0"])
     func `a socket is listed with its buffers`(host: String) throws {
