@@ -77,8 +77,8 @@ class Tab:
         """Awaits that state of the call."""
 
         async def there():
-            ready = await self.page.evaluate("typeof window.sfudDemo === 'object'")
-            return ready and await self.demo("state") == wanted
+            # In one step: between two, a page that is loaded anew is another one.
+            return await self.page.evaluate("window.sfudDemo?.state") == wanted
 
         try:
             await until(there, f"{self.name} is {wanted}", seconds)
