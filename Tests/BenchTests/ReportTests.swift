@@ -92,9 +92,54 @@ import Testing
         #expect(
             outcome.json == """
                 {"scenario":"P1","system":"sfud","profile":"gcm","note":"a \\"b\\"","workers":1,\
-                "size":10,"loss":0.5,"faults":["2 duplicates"],"warnings":[]}
+                "size":10,"round":1,"loss":0.5,"faults":["2 duplicates"],"warnings":[]}
                 """
         )
+    }
+
+    /// Three rounds of P5: in the second, something slowed everything down.
+    private static var rounds: Findings {
+        let costs = [("sfud", [6.0, 12, 7]), ("floor-1", [5.0, 10, 5]), ("janus", [20.0, 40, 30])]
+        var outcomes: [Outcome] = []
+        for (system, values) in costs {
+            for (index, value) in values.enumerated() {
+                var outcome = Outcome("P5", system, size: 100)
+                outcome.round = index + 1
+                outcome[.cpuMicroseconds] = value
+                outcomes.append(outcome)
+            }
+        }
+        return Findings(outcomes: outcomes)
+    }
+
+    @Test func `systems are compared round by round, and the median counts`() throws {
+        let findings = Self.rounds
+        let own = try #require(findings.spread(.cpuMicroseconds, .pairs, "sfud", size: 100))
+        #expect(own.text("%.1f") == "7.0 (6.0 to 12.0)")
+        let ratio = try #require(
+            findings.ratio(.cpuMicroseconds, .pairs, to: "floor-1", size: 100, profile: .gcm)
+        )
+        #expect(ratio.text("%.2f") == "1.20 (1.20 to 1.40)")
+        #expect(findings.spread(.cpuMicroseconds, .pairs, "sfud", size: 99) == nil)
+        #expect(Spread([2, 2])?.text("%.0f", by: 10) == "20")
+    }
+
+    @Test func `the summary says of each bar whether it was reached`() throws {
+        let row = try #require(Targets(findings: Self.rounds).rows.first)
+        #expect(row.others["floor-1"] == "5.00 µs; 1.20 (1.20 to 1.40) ×")
+        #expect(row.bar == "≤ 1.15 × floor-1, ≤ 0.3 × janus" && row.isMet == false)
+        #expect(
+            Report.summary(of: Self.rounds) == """
+
+                Bars, by the median of 3 rounds (least to most):
+                  MISSED   P5, 100: CPU a packet, gcm: 7.00 (6.00 to 12.00) µs; \
+                floor-1 5.00 µs; 1.20 (1.20 to 1.40) ×; janus 30.00 µs; 0.30 (0.23 to 0.30) ×; \
+                to reach: ≤ 1.15 × floor-1, ≤ 0.3 × janus
+                0 of 1 bars reached.
+
+                """
+        )
+        #expect(Report.summary(of: Findings(outcomes: [])).isEmpty)
     }
 
     @Test(arguments: [[0.3, 7.2], [12, 480], [1_999, 3]])
@@ -116,6 +161,8 @@ import Testing
         Line(arguments: ["P1", "p3", "--viewers", "20"], complaint: nil),
         Line(arguments: ["P6"], complaint: "P6"),
         Line(arguments: ["--viewers", "0"], complaint: "--viewers"),
+        Line(arguments: ["--rounds", "20"], complaint: nil),
+        Line(arguments: ["--rounds", "21"], complaint: "--rounds"),
         Line(arguments: ["--profile"], complaint: "--profile"),
         Line(arguments: ["--against", "nobody"], complaint: "nobody"),
         Line(arguments: ["--fast"], complaint: "--fast"),

@@ -15,6 +15,8 @@ struct Options: Sendable {
     var rivals: [String] = []
     var executable: String?
     var isFull = false
+    /// How often each scenario runs, apart from those that have to be named.
+    var rounds = 3
     /// Folder for `report.md` and `report/`.
     var report: String?
     /// Whether JSON lines are printed instead of text.
@@ -38,18 +40,21 @@ struct Options: Sendable {
           --workers N       workers of sfud, 1 to 64 (default 1)
           --against NAME    also measure \(Adapters.rivals.joined(separator: ", ")); may be repeated
           --sfud PATH       this sfud (default: the one beside sfu-bench)
-          --full            longer, more sizes, three rounds of each
+          --rounds N        run each scenario N times, 1 to 20 (default 3; those that have
+                            to be named run once)
+          --full            measure for longer
           --report DIR      write DIR/report.md, its charts and its figures
           --json            print JSON lines
           --sockets N       spread the clients over N sockets, 1 to 1024 (default 1)
           --help            print this
 
-        Without a scenario, all but CROWD, FLOOD, OVERLOAD, CHURN and HOSTILE. In the first
-        four of these --viewers is the number of people, of joins, of viewers at the knee, and
-        of rooms. The floors are processes of sfu-bench that send the same datagrams on:
-        floor-1 with one sendto each, floor-G in the longest GSO runs.
-        Exit status: 0 done, 1 a check failed, 2 wrong command line, 69 an SFU could not be
-        driven, 130 interrupted.
+        Without a scenario, all but LIVES, CROWD, FLOOD, OVERLOAD, CHURN and HOSTILE. In CROWD,
+        FLOOD, OVERLOAD and CHURN --viewers is the number of people, of joins, of viewers at
+        the knee, and of rooms. The floors are processes of sfu-bench that send the same
+        datagrams on: floor-1 with one sendto each, floor-G in the longest GSO runs.
+        At the end it says which bars were reached, by the median of the rounds.
+        Exit status: 0 done, whether or not all bars were reached, 1 a check failed, 2 wrong
+        command line, 69 an SFU could not be driven, 130 interrupted.
         """
 
     /// Parses the arguments after the program's name.
@@ -77,6 +82,7 @@ struct Options: Sendable {
         case "--seconds": seconds = Double(try CommandLineValue.number(flag, value, 1...600))
         case "--profile": profile = try CommandLineValue.profile(flag, value)
         case "--workers": workers = try CommandLineValue.number(flag, value, 1...64)
+        case "--rounds": rounds = try CommandLineValue.number(flag, value, 1...20)
         case "--against":
             let name = try CommandLineValue.text(flag, value)
             guard Adapters.rivals.contains(name) else {

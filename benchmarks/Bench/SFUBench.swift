@@ -70,7 +70,9 @@ struct SFUBench {
         let bench = try Bench(options)
         defer { bench.progress.clear() }
         try await bench.run()
-        if let folder = options.report { try Report(bench).write(to: folder) }
+        let report = Report(bench)
+        if let folder = options.report { try report.write(to: folder) }
+        if !options.printsJSON { print(report.summary, terminator: "") }
         return bench.hasFaults ? 1 : 0
     }
 

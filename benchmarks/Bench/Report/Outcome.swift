@@ -69,6 +69,8 @@ struct Outcome: Sendable {
     var size: Int
     /// Distinguishes this trial from others of its scenario.
     var note = ""
+    /// How often its scenario had begun, from 1 on.
+    var round = 1
     var figures: [Figure: Double] = [:]
     /// Failed checks, one line each.
     var faults: [String] = []
@@ -96,8 +98,8 @@ struct Outcome: Sendable {
             ("note", note),
         ]
         let fields =
-            texts.map { "\"\($0)\":\(Self.quoted($1))" } + ["\"workers\":\(workers)"]
-            + ["\"size\":\(size)"] + numbers
+            texts.map { "\"\($0)\":\(Self.quoted($1))" }
+            + ["\"workers\":\(workers)", "\"size\":\(size)", "\"round\":\(round)"] + numbers
             + [("faults", faults), ("warnings", warnings)].map { name, lines in
                 "\"\(name)\":[\(lines.map(Self.quoted).joined(separator: ","))]"
             }

@@ -70,9 +70,35 @@ struct Report {
                 + others.map { row.others[$0] ?? "" } + [reached]
         }
         guard !rows.isEmpty else { return "" }
-        return "## What was to be reached\n\n"
-            + "In brackets, sfud's figure as a multiple of the other's.\n\n"
-            + Self.table(header, rows)
+        return """
+            ## What was to be reached
+
+            Medians of \(findings.rounds) rounds, with the least and the most in brackets. After another
+            system's own figure comes sfud's as a multiple of it, round by round.
+
+
+            """ + Self.table(header, rows)
+    }
+
+    /// Bars in words, for a terminal.
+    var summary: String { Self.summary(of: findings) }
+
+    /// Returns in words which bars are reached and which are missed.
+    static func summary(of findings: Findings) -> String {
+        let rows = Targets(findings: findings).rows.filter { $0.isMet != nil }
+        guard !rows.isEmpty else { return "" }
+        let lines = rows.map { row in
+            let others = findings.systems.compactMap { system in
+                row.others[system].map { "\(system) \($0)" }
+            }
+            let told = ([row.value] + others).joined(separator: "; ")
+            let verdict = row.isMet == true ? "reached" : "MISSED "
+            return "  \(verdict)  \(row.scenario): \(row.figure): \(told); to reach: \(row.bar)\n"
+        }
+        let reached = rows.count { $0.isMet == true }
+        let rounds = findings.rounds == 1 ? "one round" : "\(findings.rounds) rounds"
+        return "\nBars, by the median of \(rounds) (least to most):\n\(lines.joined())"
+            + "\(reached) of \(rows.count) bars reached.\n"
     }
 
     private var trials: String {
@@ -87,7 +113,7 @@ struct Report {
         let rows = findings.outcomes.filter { $0[.cpuMicroseconds] != nil }.map { outcome in
             [
                 outcome.scenario, outcome.system, "\(outcome.size)", outcome.note,
-                outcome.profile.rawValue, "\(outcome.workers)",
+                outcome.profile.rawValue, "\(outcome.workers)", "\(outcome.round)",
             ]
                 + figures.map { figure, _, format, factor in
                     outcome[figure].map { String(format: format, $0 * factor) } ?? ""
@@ -95,7 +121,7 @@ struct Report {
         }
         guard !rows.isEmpty else { return "" }
         let header =
-            ["scenario", "system", "size", "", "SRTP", "workers"] + figures.map(\.1)
+            ["scenario", "system", "size", "", "SRTP", "workers", "round"] + figures.map(\.1)
         return "## All loads\n\n" + Self.table(header, rows)
     }
 

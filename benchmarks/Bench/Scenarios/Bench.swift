@@ -18,8 +18,8 @@ final class Bench {
 
     var seconds: Double { options.seconds ?? (options.isFull ? 10 : 4) }
     var profile: BenchProfile { options.profile ?? .gcm }
-    /// Repetitions of comparisons with a floor; the median counts.
-    var rounds: Int { options.isFull ? 3 : 1 }
+    /// Number of the current round, from 1 on: how often the scenario has begun.
+    private(set) var round = 1
 
     /// sfud, the floors, and the other SFUs given in the options.
     var systems: [any Adapter] { [SfudAdapter()] + floors + rivals }
@@ -38,29 +38,39 @@ final class Bench {
         return trial
     }
 
-    /// Runs all scenarios in turn.
+    /// Runs all scenarios in turn, each as often as the options say.
     func run() async throws {
         for scenario in options.scenarios {
-            progress.prefix = "\(scenario.rawValue) "
-            switch scenario {
-            case .livestream: try await livestream()
-            case .panel: try await panel()
-            case .meeting: try await meeting()
-            case .fours: try await manyRooms(.fours, members: 4, rooms: 25)
-            case .pairs: try await manyRooms(.pairs, members: 2, rooms: 50)
-            case .screen: try await screen()
-            case .storm: try await storm()
-            case .workers: try await workers()
-            case .idle: try await idle()
-            case .lives: try await lives()
-            case .control: try await control()
-            case .crowd: try await crowd()
-            case .beside: try await beside()
-            case .flood: try await flood()
-            case .overload: try await overload()
-            case .churn: try await churn()
-            case .hostile: try await hostile()
+            let rounds = ScenarioID.usual.contains(scenario) ? options.rounds : 1
+            for number in 1...rounds {
+                round = number
+                let of = rounds > 1 ? "\(number) of \(rounds) " : ""
+                progress.prefix = "\(scenario.rawValue) \(of)"
+                try await run(scenario)
             }
+        }
+    }
+
+    /// Runs one scenario once.
+    private func run(_ scenario: ScenarioID) async throws {
+        switch scenario {
+        case .livestream: try await livestream()
+        case .panel: try await panel()
+        case .meeting: try await meeting()
+        case .fours: try await manyRooms(.fours, members: 4, rooms: 25)
+        case .pairs: try await manyRooms(.pairs, members: 2, rooms: 50)
+        case .screen: try await screen()
+        case .storm: try await storm()
+        case .workers: try await workers()
+        case .idle: try await idle()
+        case .lives: try await lives()
+        case .control: try await control()
+        case .crowd: try await crowd()
+        case .beside: try await beside()
+        case .flood: try await flood()
+        case .overload: try await overload()
+        case .churn: try await churn()
+        case .hostile: try await hostile()
         }
     }
 
@@ -83,21 +93,21 @@ final class Bench {
         return outcome
     }
 
-    /// Runs the same load on all systems in turn, `rounds` times.
+    /// Runs the same load on all systems in turn.
     func compare(
         _ scenario: ScenarioID,
         _ trial: Trial,
         size: Int,
         on systems: [any Adapter]? = nil
     ) async throws {
-        for _ in 0..<rounds {
-            for adapter in systems ?? self.systems {
-                try await measure(scenario, adapter, trial, size: size)
-            }
+        for adapter in systems ?? self.systems {
+            try await measure(scenario, adapter, trial, size: size)
         }
     }
 
     func keep(_ outcome: Outcome) {
+        var outcome = outcome
+        outcome.round = round
         outcomes.append(outcome)
         progress.clear()
         let line = options.printsJSON ? outcome.json : outcome.line

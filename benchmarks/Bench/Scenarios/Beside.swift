@@ -8,16 +8,14 @@ extension Bench {
         let small = (0..<Self.smallRooms).map {
             RoomPlan.meeting(of: 4, media: .camera, slots: 3, name: "small-\($0)")
         }
-        for _ in 0..<rounds {
-            for viewers in [0, options.size ?? 100] {
-                let adapter = SfudAdapter()
-                let load = trial(small)
-                try await with(adapter, load) { session in
-                    self.progress.show("sfud: connecting")
-                    try await session.populate(small)
-                    try await session.withCrowd(self.library) { crowd in
-                        try await self.beside(load, session, crowd, viewers: viewers)
-                    }
+        for viewers in [0, options.size ?? 100] {
+            let adapter = SfudAdapter()
+            let load = trial(small)
+            try await with(adapter, load) { session in
+                self.progress.show("sfud: connecting")
+                try await session.populate(small)
+                try await session.withCrowd(self.library) { crowd in
+                    try await self.beside(load, session, crowd, viewers: viewers)
                 }
             }
         }

@@ -11,10 +11,8 @@ extension Bench {
 
     func control() async throws {
         let viewers = options.size ?? 50
-        for _ in 0..<rounds {
-            for calls in [0, Self.controlCalls] {
-                try await control(viewers: viewers, callsPerSecond: calls)
-            }
+        for calls in [0, Self.controlCalls] {
+            try await control(viewers: viewers, callsPerSecond: calls)
         }
     }
 

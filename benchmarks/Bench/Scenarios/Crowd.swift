@@ -15,16 +15,14 @@ extension Bench {
     func crowd() async throws {
         let members = options.size ?? 10_000
         let seconds = options.seconds ?? 30
-        for _ in 0..<rounds {
-            let adapter = SfudAdapter()
-            try await with(adapter, trial([])) { session in
-                try await adapter.makeRoom(Self.hall, participants: members + 1)
-                self.progress.show("sfud: \(members) join")
-                try await Session.concurrently(Array(0..<members)) { number in
-                    try await adapter.enter(Self.hall, "person-\(number)", topic: "chat")
-                }
-                try await self.chat(adapter, session, members: members, seconds: seconds)
+        let adapter = SfudAdapter()
+        try await with(adapter, trial([])) { session in
+            try await adapter.makeRoom(Self.hall, participants: members + 1)
+            self.progress.show("sfud: \(members) join")
+            try await Session.concurrently(Array(0..<members)) { number in
+                try await adapter.enter(Self.hall, "person-\(number)", topic: "chat")
             }
+            try await self.chat(adapter, session, members: members, seconds: seconds)
         }
     }
 

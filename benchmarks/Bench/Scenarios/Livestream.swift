@@ -13,11 +13,9 @@ extension Bench {
         if options.profile == nil {
             var other = load
             other.profile = .cm
-            for _ in 0..<rounds {
-                try await measure(.livestream, SfudAdapter(), other, size: size)
-            }
+            try await measure(.livestream, SfudAdapter(), other, size: size)
         }
-        guard options.size == nil else { return }
+        guard options.size == nil, round == 1 else { return }
         let knee = try await climb(SfudAdapter())
         for rival in rivals { try await climb(rival) }
         try await around(knee)

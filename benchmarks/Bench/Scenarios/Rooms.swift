@@ -1,11 +1,14 @@
 // P2 to P7: rooms of all kinds, compared with the floors.
 extension Bench {
+    /// Audiences of P2 that show what a copy costs in a small and in a large one.
+    static let panelEnds = [20, 1_000]
+
     /// Runs P2: audio to many listeners, whose packets are small and cannot share GSO runs.
     func panel() async throws {
-        let sizes = options.size.map { [$0] } ?? (options.isFull ? [100, 500, 1_000] : [100, 500])
-        for size in sizes {
+        for size in options.size.map({ [$0] }) ?? [100, 500] + Self.panelEnds {
             let load = trial([.panel(speakers: 10, listeners: size)])
-            try await compare(.panel, load, size: size)
+            let isEnd = Self.panelEnds.contains(size) && options.size == nil
+            try await compare(.panel, load, size: size, on: isEnd ? [SfudAdapter()] : nil)
         }
     }
 
