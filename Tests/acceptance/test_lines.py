@@ -52,6 +52,13 @@ def test_a_seed_means_the_same_trace(trace):
     assert trace(3, 40)[:200] == trace(3, 20)
 
 
+def test_the_free_line_before_is_as_long_as_the_line():
+    [far] = named(["delay-200"])
+    assert far.lead() == BASE | {"delay": 0.2}
+    [narrow] = named(["150k"])
+    assert narrow.lead() == BASE
+
+
 def test_lines_have_names_and_complete_beginnings():
     assert len(ABOUT) == len(LINES) and sum(line.firefox for line in LINES) == 5
     for line in LINES:

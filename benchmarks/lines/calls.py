@@ -20,7 +20,7 @@ from harness.room import Room
 from harness.sfud import Sfud
 
 from lines import figures
-from lines.lines import BASE, Line
+from lines.lines import Line
 
 #: Bitrates are the browser's own. With this noise the layers are far enough apart: with the sound
 #: the lowest takes about 0.2, the middle one 0.45, the top one 0.85 Mbit/s.
@@ -100,7 +100,7 @@ async def make(trial: Trial, browsers: Browsers) -> figures.Recording:
         stack.push_async_callback(camera.close)
         viewer = await browsers.viewer(trial.viewer)
         stack.push_async_callback(viewer.close)
-        link = await Link.open(trial.run, **(BASE if trial.lead else steps[0][1]))
+        link = await Link.open(trial.run, **(trial.line.lead() if trial.lead else steps[0][1]))
         stack.push_async_callback(link.close)
         if trial.system == "sfud":
             connecting = through_sfud(camera, viewer, link)

@@ -52,6 +52,12 @@ class Line:
     def seconds(self, usual: float) -> float:
         return usual * self.length
 
+    def lead(self) -> dict[str, Any]:
+        """Returns the settings of the free line before: as long as this one, as routes seldom
+        change during a call, and otherwise as in `BASE`."""
+        first = self.steps[0][1]
+        return BASE | {"delay": first.get("delay", BASE["delay"])}
+
     def schedule(self, seed: int, usual: float) -> list[tuple[float, dict[str, Any]]]:
         """Returns (second, settings to change), the first at 0 and complete."""
         seconds = self.seconds(usual)

@@ -3,7 +3,9 @@
 /// A sender that backs off whenever a queue grows gets no share beside such a flow. As the queue
 /// may be our own, a test sends less than was acknowledged for a few seconds. If the queue does not
 /// shrink, it belongs to another flow. The test is repeated from time to time. A queue that does
-/// not change at all meanwhile, and loses nothing, is none: the path itself has become longer.
+/// not change at all, and loses nothing, is none: the path itself has become longer. That needs no
+/// test, and ends one: a queue varies with what is sent, and a full one loses packets. Beside a flow
+/// that was found, it takes a whole test: a deep queue may be full for seconds before we lose any.
 struct Contention {
     private enum State {
         case none
@@ -18,16 +20,31 @@ struct Contention {
 
     private var state = State.none
 
-    /// Signal that controls the rate.
-    enum Rule { case delay, test, loss }
+    /// Signal that controls the rate; `longerPath`: none, as no queue was seen since the last test
+    /// began.
+    enum Rule { case delay, longerPath, test, loss }
 
     /// Advances the test with the present state of the queue.
-    mutating func update(_ queue: inout StandingQueue, hasLoss: Bool, at now: Int64) -> Rule {
+    ///
+    /// - Parameters:
+    ///   - hasLoss: Whether more than some packets are lost.
+    ///   - lastLoss: The send time of the last lost packet, in nanoseconds.
+    mutating func update(
+        _ queue: inout StandingQueue,
+        hasLoss: Bool,
+        lastLoss: Int64,
+        at now: Int64
+    ) -> Rule {
         guard queue.isHeld else {
             state = .none
             return .delay
         }
+        let isLossless = !hasLoss && now &- lastLoss > StandingQueue.steadyTime
         switch state {
+        case .none where isLossless && queue.isSteady, .testing where isLossless && queue.isSteady:
+            queue.rebase()
+            state = .none
+            return .longerPath
         case .none:
             state = .testing(until: now &+ Self.test, from: queue.delay)
             return .test
@@ -40,7 +57,7 @@ struct Contention {
             guard hasLoss || !queue.isSteady else {
                 queue.rebase()
                 state = .none
-                return .delay
+                return .longerPath
             }
             state = .contended(until: now &+ Self.pause)
             return .loss

@@ -24,6 +24,8 @@ struct Detectors {
     private(set) var trendline = Trendline()
     private(set) var queue = StandingQueue()
     private var contention = Contention()
+    /// Send time of the last lost packet, in nanoseconds.
+    private var lastLoss = Int64.min / 2
     private(set) var acknowledged = AcknowledgedRate()
     private(set) var losses = LossControl()
     private var events = LossEvents()
@@ -97,6 +99,7 @@ struct Detectors {
 
     mutating func noteLoss(_ entry: SentPackets.Entry, roundTrip: Int64?) {
         let bytes = Int(entry.bytes)
+        lastLoss = max(lastLoss, entry.time)
         losses.note(bytes: bytes, sent: entry.time, isLost: true)
         events.note(bytes: bytes, sent: entry.time, isLost: true, roundTrip: roundTrip ?? 0)
     }
@@ -117,7 +120,12 @@ struct Detectors {
             bottleneckRate: bottleneckRate.rate,
             roundTrip: roundTrip,
             waiting: queue.delay,
-            rule: contention.update(&queue, hasLoss: losses.averageLoss > Self.someLoss, at: now),
+            rule: contention.update(
+                &queue,
+                hasLoss: losses.averageLoss > Self.someLoss,
+                lastLoss: lastLoss,
+                at: now
+            ),
             isQueueOfProbe: isProbed && wait < Self.standingWait,
             fair: events.fairRate(roundTrip: roundTrip),
             floor: events.floor(roundTrip: roundTrip, at: now),

@@ -30,7 +30,8 @@ struct RateControl {
 
     private var state = State.hold
     private var capacity = LinkCapacity()
-    private var isTesting = false
+    /// Estimate before the test that is going on.
+    private var beforeTest: Double?
     private var lastIncrease: Int64?
     private var lastDecrease: Int64?
     private var learnt: Int64?
@@ -67,13 +68,17 @@ struct RateControl {
     mutating func update(_ input: Input, at now: Int64) -> Bool {
         switch input.rule {
         case .delay: break
-        case .loss: return compete(input, at: now)
+        case .longerPath:
+            // The test that this ends, if any, has lowered the rate for nothing.
+            if let before = beforeTest { raise(to: min(before, input.bounds.upperBound)) }
+        case .loss:
+            beforeTest = nil
+            return compete(input, at: now)
         case .test:
-            if !isTesting { test(input, at: now) }
-            isTesting = true
+            if beforeTest == nil { test(input, at: now) }
             return false
         }
-        isTesting = false
+        beforeTest = nil
         switch input.usage {
         case .over:
             guard mayReduce(input, at: now) else { return false }
@@ -113,6 +118,7 @@ struct RateControl {
     /// Sends less than was acknowledged, to see whether the queue shrinks.
     private mutating func test(_ input: Input, at now: Int64) {
         state = .hold
+        beforeTest = estimate
         guard let acknowledged = input.acknowledged else { return }
         estimate = min(estimate, max(Self.testing * acknowledged, input.bounds.lowerBound))
     }

@@ -15,6 +15,8 @@ struct StandingQueue {
     /// Differences in nanoseconds between the minima of short stretches up to which the delay is
     /// steady.
     private static let steady: Int64 = 5_000_000
+    /// Nanoseconds for which it has been so at least.
+    static let steadyTime = 3 &* shortStretch
 
     private var own = Minima()
     private var present = Minima()

@@ -39,8 +39,7 @@ struct LineTests {
     static let slow = [
         Line("delay-20", [(0, 750)], fits: [(0, 640)]),
         Line("delay-100", [(0, 750)], delay: 100, fits: [(0, 640)]),
-        // The longer delay looks like a queue until a test of some seconds shows that it is none.
-        Line("delay-200", [(0, 750)], delay: 200, fits: [(0, 640)], fitting: 0.75),
+        Line("delay-200", [(0, 750)], delay: 200, fits: [(0, 640)]),
         Line("jitter-30", [(0, 750)], jitter: 15, fits: [(0, 640)]),
         Line("queue-50ms", [(0, 750)], queue: 50, fits: [(0, 640)], frozen: 1),
         Line("queue-1s", [(0, 750)], queue: 1_000, fits: [(0, 640)]),

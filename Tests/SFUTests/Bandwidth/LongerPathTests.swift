@@ -1,0 +1,112 @@
+import Testing
+
+@testable import SFU
+@testable import WorkerInterface
+
+/// A path that becomes longer, told from a queue.
+struct LongerPathTests {
+    struct Row: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        /// Queuing delay in milliseconds, by the milliseconds since it began.
+        var delay: @Sendable (Int64) -> Int64
+        /// Whether one in two hundred packets is lost.
+        var losesSome = false
+        var losesMuch = false
+        var rules: [Contention.Rule]
+    }
+
+    static let rows = [
+        Row(testDescription: "no queue", delay: { $0 % 30 }, rules: [.delay]),
+        Row(
+            testDescription: "a leap that stays",
+            delay: { 80 + $0 % 3 },
+            rules: [.delay, .longerPath, .delay]
+        ),
+        Row(
+            testDescription: "a leap, and frames that queue behind it",
+            delay: { 80 + $0 % 60 },
+            rules: [.delay, .longerPath, .delay]
+        ),
+        Row(
+            testDescription: "a queue that drains first, then a leap",
+            delay: { 80 + max(0, 100 - $0 / 20) },
+            rules: [.delay, .test, .longerPath, .delay]
+        ),
+        Row(
+            testDescription: "a download's queue, full after a while",
+            delay: { $0 < 7_000 ? 80 + $0 / 50 % 60 : 220 },
+            rules: [.delay, .test, .loss]
+        ),
+        Row(
+            testDescription: "a leap with losses",
+            delay: { 80 + $0 % 3 },
+            losesSome: true,
+            rules: [.delay, .test, .longerPath, .delay]
+        ),
+        Row(
+            testDescription: "a full queue that loses much",
+            delay: { 80 + $0 % 3 },
+            losesMuch: true,
+            rules: [.delay, .test, .loss]
+        ),
+        Row(
+            testDescription: "a download's queue",
+            delay: { 80 + $0 / 50 % 60 },
+            rules: [.delay, .test, .loss]
+        ),
+    ]
+
+    @Test(arguments: rows)
+    func `a steady delay without losses is the path's own`(_ row: Row) {
+        var queue = StandingQueue()
+        var contention = Contention()
+        var rules: [Contention.Rule] = []
+        var lastLoss = Int64.min / 2
+        for millisecond in stride(from: -5_000 as Int64, to: 15_000, by: 10) {
+            let sent = millisecond * 1_000_000
+            let waited = millisecond < 0 ? 0 : row.delay(millisecond)
+            queue.add(sent: sent, arrived: sent + (20 + waited) * 1_000_000)
+            if row.losesSome, millisecond % 2_000 == 0 { lastLoss = sent }
+            let rule = contention.update(
+                &queue,
+                hasLoss: row.losesMuch,
+                lastLoss: lastLoss,
+                at: sent
+            )
+            if rules.last != rule { rules.append(rule) }
+        }
+        #expect(rules == row.rules)
+    }
+
+    @Test func `a test that ends with a longer path gives back what it took`() {
+        func input(_ rule: Contention.Rule) -> RateControl.Input {
+            RateControl.Input(
+                usage: .normal,
+                acknowledged: 500_000,
+                bottleneckRate: nil,
+                roundTrip: 200_000_000,
+                waiting: 0,
+                rule: rule,
+                isQueueOfProbe: false,
+                fair: 1_000_000,
+                floor: 0,
+                isApplicationLimited: true,
+                isFeedbackMissing: false,
+                bounds: 10_000...700_000
+            )
+        }
+        var control = RateControl(600_000)
+        var estimates: [Double] = []
+        let rules: [Contention.Rule] = [
+            .delay, .test, .test, .longerPath, .delay, .test, .delay, .longerPath,
+        ]
+        for (second, rule) in rules.enumerated() {
+            _ = control.update(input(rule), at: Int64(second) * 1_000_000_000)
+            estimates.append(control.estimate)
+        }
+        // The second test ended with a queue that drained, so its rate stays.
+        #expect(
+            estimates == [600e3, 400e3, 400e3, 600e3, 600e3, 400e3, 400e3, 400e3]
+        )
+    }
+}
