@@ -99,7 +99,9 @@ import Testing
 
     /// Three rounds of P5: in the second, something slowed everything down.
     private static var rounds: Findings {
-        let costs = [("sfud", [6.0, 12, 7]), ("floor-1", [5.0, 10, 5]), ("janus", [20.0, 40, 30])]
+        let costs = [
+            ("sfud", [6.0, 12, 7]), ("floor-1", [5.0, 10, 5]), ("janus", [20.0, 40, 30]),
+        ]
         var outcomes: [Outcome] = []
         for (system, values) in costs {
             for (index, value) in values.enumerated() {

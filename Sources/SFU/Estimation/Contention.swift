@@ -27,8 +27,11 @@ struct Contention {
     /// Advances the test with the present state of the queue.
     ///
     /// - Parameters:
+    ///   - queue: The queue, of which a longer path becomes the new base.
     ///   - hasLoss: Whether more than some packets are lost.
     ///   - lastLoss: The send time of the last lost packet, in nanoseconds.
+    ///   - now: The time of the feedback, in nanoseconds.
+    /// - Returns: The signal to follow until the next call.
     mutating func update(
         _ queue: inout StandingQueue,
         hasLoss: Bool,
