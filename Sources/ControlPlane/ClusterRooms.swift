@@ -1,3 +1,4 @@
+import Contract
 package import RTP
 import Rooms
 

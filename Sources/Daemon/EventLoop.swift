@@ -2,6 +2,7 @@ import CKernel
 import ControlPlane
 import Foundation
 import Kernel
+import Nodes
 import RTP
 import Recording
 import Rooms
@@ -78,7 +79,7 @@ struct EventLoop: ~Copyable {
             at: .monotonic(),
             unixTime: Double(kernel_unix_nanoseconds()) / 1e9
         )
-        cluster = opening.map { ClusterService($0, control, at: .monotonic()) }
+        if let opening { cluster = ClusterService(opening, control, at: .monotonic()) }
         sampler = StatisticsSampler(workers: setup.workers)
         watchdog = Watchdog(drainCount: workers.map(\.commands.drainCount), at: .monotonic())
     }

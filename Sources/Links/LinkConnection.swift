@@ -1,4 +1,5 @@
 import CKernel
+import Glibc
 import Nodes
 import RTP
 import Sockets

@@ -1,5 +1,4 @@
 import CKernel
-import Glibc
 import Kernel
 package import Nodes
 package import RTP
@@ -111,12 +110,9 @@ package struct Links {
         _ token: (UInt64) -> UInt64
     ) {
         lastID += 1
-        let watched = try? poller.add(
-            connection.descriptor,
-            for: .readable,
-            token: token(lastID)
-        )
-        guard watched != nil else {
+        do throws(SystemError) {
+            try poller.add(connection.descriptor, for: .readable, token: token(lastID))
+        } catch {
             kernel_close(connection.descriptor)
             if let node = connection.node { news.append(.down(node)) }
             return

@@ -2,8 +2,10 @@ import CKernel
 import Contract
 import ControlPlane
 import Kernel
+import Links
 import Nodes
 import RTP
+import Registry
 import Sockets
 
 // The loop's part in a cluster: calls go to the room's node, and events come from there.

@@ -3,6 +3,7 @@ import ControlPlane
 import Foundation
 import Kernel
 import LiveStream
+import Nodes
 import RTP
 import Recording
 import Rooms

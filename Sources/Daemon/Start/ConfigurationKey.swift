@@ -1,5 +1,6 @@
 import ControlPlane
 import Foundation
+import Nodes
 import RTP
 import SFU
 import WorkerInterface
