@@ -285,6 +285,7 @@ struct EventLoop: ~Copyable {
             )
             metrics.control = control.counters
             metrics.outputs = MetricsOutputs(control, disk.use)
+            metrics.nodes = cluster.map(MetricsNodes.init)
             http.publish(metrics: Array(metrics.text.utf8), at: now)
         } else if http.wantsMetrics, let report = sampler.begin(at: now) {
             for worker in workers.prefix(setup.workers) { worker.commands.post([report]) }

@@ -51,8 +51,8 @@ package final class LinkIdentity: @unchecked Sendable {
 
     deinit { unsafe SSL_CTX_free(context) }
 
-    private static let accept:
-        @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { _, _ in 1 }
+    private static let accept: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 =
+        { _, _ in 1 }
 
     static func text(of digest: [UInt8]) -> String {
         let digits = Array("0123456789abcdef")
@@ -153,7 +153,9 @@ package final class LinkSession {
         var bytes: [UInt8] = []
         while true {
             let chunk = unsafe [UInt8](unsafeUninitializedCapacity: Self.chunk) { buffer, filled in
-                filled = unsafe Int(max(0, BIO_read(output, buffer.baseAddress, Int32(buffer.count))))
+                filled = unsafe Int(
+                    max(0, BIO_read(output, buffer.baseAddress, Int32(buffer.count)))
+                )
             }
             guard !chunk.isEmpty else { return bytes }
             bytes += chunk

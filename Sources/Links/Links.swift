@@ -82,7 +82,11 @@ package struct Links {
     }
 
     /// Accepts waiting connections, a bounded number per call.
-    package mutating func accept(with poller: borrowing Poller, _ token: (UInt64) -> UInt64, at now: Instant) {
+    package mutating func accept(
+        with poller: borrowing Poller,
+        _ token: (UInt64) -> UInt64,
+        at now: Instant
+    ) {
         for _ in 0..<Self.acceptsPerTurn {
             guard case .connection(let descriptor, _) = listener.accept() else { return }
             let unproven = connections.values.count { !$0.isUp && !$0.isOutgoing }
@@ -165,16 +169,17 @@ package struct Links {
             close(id)
             return false
         }
-        if let other = established[node], let old = connections[other] {
+        if let present = established[node], let old = connections[present] {
             let initiator = connection.isOutgoing ? own : node
             let isSame = old.isOutgoing == connection.isOutgoing
-            let wins = old.fingerprint != print || isSame || initiator < (old.isOutgoing ? own : node)
+            let other = old.isOutgoing ? own : node
+            let wins = old.fingerprint != print || isSame || initiator < other
             guard wins else {
                 connections[id]?.node = nil
                 close(id)
                 return false
             }
-            close(other)
+            close(present)
         }
         connections[id]?.node = node
         connections[id]?.fingerprint = print

@@ -59,7 +59,9 @@ package struct Cluster {
         members = Members(own: setup.name)
         nextTick = now
         nextTidy = now.advanced(milliseconds: Self.tidyMilliseconds)
-        for room in rooms { holds[room] = Hold(term: 1, exists: true, stage: .claiming(until: nil)) }
+        for room in rooms {
+            holds[room] = Hold(term: 1, exists: true, stage: .claiming(until: nil))
+        }
     }
 
     /// Whether a connection number stands for a call of another node.

@@ -2,7 +2,7 @@ import Contract
 import JSON
 import RTP
 
-/// Event subscription of a connection at this node, with the nodes that send it their rooms' events.
+/// Event subscription of a connection at this node, with the nodes that send it events.
 struct Subscription {
     /// Events that a node is asked for when the subscription begins there.
     enum Beginning {

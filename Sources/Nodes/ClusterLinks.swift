@@ -57,7 +57,9 @@ struct Guest {
 extension Cluster {
     /// Sends a call if the link is up.
     mutating func sendCall(_ number: UInt64, to node: NodeName) {
-        guard let peer = peers[node], peer.link == .up, let call = peer.calls[number] else { return }
+        guard let peer = peers[node], peer.link == .up, let call = peer.calls[number] else {
+            return
+        }
         if call.wasSent { counters.callsRepeated &+= 1 }
         peers[node]?.calls[number]?.wasSent = true
         peers[node]?.calls[number]?.waitingSince = nil

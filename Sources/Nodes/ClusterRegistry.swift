@@ -64,7 +64,12 @@ extension Cluster {
             }
             noteMember(name, record, revision, at: now)
         case .room(let room):
-            noteRoom(room, value.flatMap { JSON.record(RoomRecord.self, of: $0) }, revision, at: now)
+            noteRoom(
+                room,
+                value.flatMap { JSON.record(RoomRecord.self, of: $0) },
+                revision,
+                at: now
+            )
         case nil: break
         }
     }
@@ -157,7 +162,10 @@ extension Cluster {
         guard let met = registry.snapshot else { return }
         registry.snapshot = nil
         if registry.syncedSince == nil {
-            log("registry read", ["nodes": "\(members.table.count)", "rooms": "\(directory.count)"])
+            log(
+                "registry read",
+                ["nodes": "\(members.table.count)", "rooms": "\(directory.count)"]
+            )
         }
         registry.syncedSince = registry.syncedSince ?? now
         let rooms = Set(directory.keys).union(holds.keys)

@@ -41,8 +41,8 @@ extension NodeName: Codable {
 
 /// A room's id as a token of a NATS subject.
 ///
-/// A `.` would end the token and `:` is not permitted in keys, so these are written `=2E` and `=3A`;
-/// ids have no `=` of their own.
+/// A `.` would end the token and `:` is not permitted in keys, so these are written `=2E` and
+/// `=3A`; ids have no `=` of their own.
 package enum RoomKey {
     /// Returns the token of a room's id.
     package static func token(of room: String) -> String {

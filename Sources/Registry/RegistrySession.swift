@@ -56,7 +56,7 @@ final class RegistrySession: @unchecked Sendable {
             settings.key,
         ]
         let copies = unsafe texts.map { text in unsafe text.flatMap { unsafe strdup($0) } }
-        defer { for unsafe copy in unsafe copies { unsafe free(copy) } }
+        defer { unsafe copies.forEach { unsafe free($0) } }
         var strings = unsafe registry_settings(
             urls: copies[0],
             client: copies[1],

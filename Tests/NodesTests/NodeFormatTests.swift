@@ -15,7 +15,9 @@ import Testing
         #expect(RoomKey.room(of: token) == room)
     }
 
-    @Test(arguments: ["", "a.b", "a=2", "a=2F", "ä", "a b", "=", String(repeating: "a", count: 129)])
+    @Test(arguments: [
+        "", "a.b", "a=2", "a=2F", "ä", "a b", "=", String(repeating: "a", count: 129),
+    ])
     func `other tokens are no rooms`(_ token: String) {
         #expect(RoomKey.room(of: token) == nil)
     }

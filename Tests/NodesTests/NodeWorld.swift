@@ -368,7 +368,9 @@ extension NodeWorld {
     }
 
     private func put(_ line: [UInt8], _ connection: UInt64, _ node: Node) {
-        node.inbox[connection, default: []].append(Line(text: String(decoding: line, as: UTF8.self)))
+        node.inbox[connection, default: []].append(
+            Line(text: String(decoding: line, as: UTF8.self))
+        )
     }
 
     private func execute(_ request: IPCRequest, _ connection: UInt64, _ node: Node) {
