@@ -93,7 +93,7 @@ let package = Package(
         ),
         .target(
             name: "Registry",
-            dependencies: ["CKernel", "CNATS", "Kernel", "Nodes"],
+            dependencies: ["CNATS", "Kernel", "Nodes"],
             swiftSettings: strict
         ),
         .target(
@@ -231,6 +231,14 @@ let package = Package(
         .testTarget(
             name: "NodesTests",
             dependencies: ["Contract", "JSON", "Nodes", "RTP", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LinksTests",
+            dependencies: [
+                "CKernel", "Kernel", "Links", "Nodes", "RTP", "Sockets", "TestSupport",
+                "WorkerInterface",
+            ],
             swiftSettings: strict
         ),
         .testTarget(

@@ -321,7 +321,9 @@ struct EventLoop: ~Copyable {
         case .close(let id): ipc.close(id, at: now)
         case .upgrade(let binary): beginUpgrade(binary, at: now)
         case .save(let changes): calls.save(changes)
-        case .exit: hasEnded = true
+        case .exit:
+            hasEnded = true
+            leaveCluster()
         }
     }
 

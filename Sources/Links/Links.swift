@@ -133,7 +133,10 @@ package struct Links {
         guard var connection = connections.removeValue(forKey: id) else { return }
         let messages = connection.read(&buffer, at: now)
         connections[id] = connection
-        guard let messages else { return close(id) }
+        guard let messages else {
+            if !connection.isUp, !connection.isOutgoing { strangers &+= 1 }
+            return close(id)
+        }
         if !connection.isUp, connection.session.isEstablished {
             guard establish(id, at: now) else { return }
         }
@@ -195,10 +198,7 @@ package struct Links {
         guard let connection = connections.removeValue(forKey: id) else { return }
         // Closing the descriptor also removes it from the poller.
         kernel_close(connection.descriptor)
-        guard let node = connection.node else {
-            if !connection.isUp, connection.heard == connection.begun { strangers &+= 1 }
-            return
-        }
+        guard let node = connection.node else { return }
         if established[node] == id {
             established[node] = nil
             news.append(.down(node))

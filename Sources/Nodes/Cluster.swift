@@ -50,6 +50,7 @@ package struct Cluster {
         /// Time since which the directory is complete.
         var syncedSince: Instant?
         var hasBeatUnderWay = false
+        var hasLeft = false
         var tidying = 0
     }
 
@@ -58,7 +59,7 @@ package struct Cluster {
         self.setup = setup
         members = Members(own: setup.name)
         nextTick = now
-        nextTidy = now.advanced(milliseconds: Self.tidyMilliseconds)
+        nextTidy = now
         for room in rooms {
             holds[room] = Hold(term: 1, exists: true, stage: .claiming(until: nil))
         }
@@ -117,8 +118,14 @@ package struct Cluster {
         if isNewState { writeBeat(at: now) }
     }
 
+    /// Removes this node's record, as the process ends.
+    package mutating func leave() {
+        registry.hasLeft = true
+        write(RegistryKey.member(setup.name), nil as MemberRecord?, .always, for: .beat)
+    }
+
     private mutating func writeBeat(at now: Instant) {
-        guard !registry.hasBeatUnderWay else { return }
+        guard !registry.hasBeatUnderWay, !registry.hasLeft else { return }
         registry.hasBeatUnderWay = true
         beat += 1
         var record = MemberRecord(

@@ -138,7 +138,9 @@ extension Cluster {
         at now: Instant
     ) {
         let before = directory[room]
-        if let before, !isWiped, revision < before.revision { return }
+        // In a snapshot revisions may begin again, as the bucket may be another one.
+        let isOld = registry.snapshot == nil && !isWiped
+        if let before, isOld, revision < before.revision { return }
         directory[room] = record.map { record in
             let endedSince = record.ended ? before?.endedSince ?? now : nil
             return KnownRoom(record: record, revision: revision, endedSince: endedSince)

@@ -108,6 +108,8 @@ extension Cluster {
         guard let hold = holds[room] else { return }
         holds[room]?.exists = exists
         if !exists, hold.stage == .held { release(room, at: now) }
+        // It was closed and created again by calls that had waited for the name.
+        if exists, hold.stage == .releasing { holds[room]?.stage = .claiming(until: nil) }
     }
 
     /// Notes that a room of this node has ended.
@@ -218,13 +220,13 @@ extension Cluster {
             if case .claiming(let until?) = hold.stage, until <= now, !hold.exists {
                 holds[room] = nil
                 for call in hold.waiting { refuse(call, .registryAway()) }
+            } else if hold.stage == .releasing, !hold.waiting.isEmpty, !isSynced {
+                holds[room]?.waiting = []
+                for call in hold.waiting { refuse(call, .registryAway()) }
             } else if let retry = hold.retry, retry <= now {
                 check(room)
             } else if hold.stage != .held, !hold.isWriting, hold.retry == nil {
                 pursue(room, at: now)
-            } else if hold.stage == .releasing, !hold.waiting.isEmpty, !isSynced {
-                holds[room]?.waiting = []
-                for call in hold.waiting { refuse(call, .registryAway()) }
             }
         }
     }

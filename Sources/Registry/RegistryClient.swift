@@ -46,21 +46,32 @@ package final class RegistryClient: Sendable {
     }
 
     /// Asks for writes and reads; their outcomes come as updates.
-    package func post(_ requests: [RegistryRequest]) { queue.append(requests) }
+    package func post(_ requests: [RegistryRequest]) { queue.append(requests.map(Job.request)) }
+
+    /// Waits until all requests so far are carried out, for at most this time.
+    package func finish(milliseconds: Int) {
+        let done = DispatchSemaphore(value: 0)
+        queue.append([.signal(done)])
+        _ = done.wait(timeout: .now() + .milliseconds(milliseconds))
+    }
 
     /// Carries requests out, one after another, for as long as the process lives.
     private func carryOut() {
         while true {
-            let requests = queue.take()
-            guard session.isOpen || session.open() else {
-                updates.post(requests.compactMap(\.number).map { .outcome(.failed, of: $0) })
-                continue
+            for job in queue.take() {
+                switch job {
+                case .signal(let done): done.signal()
+                case .request(let request): carryOut(request)
+                }
             }
-            for request in requests { carryOut(request) }
         }
     }
 
     private func carryOut(_ request: RegistryRequest) {
+        guard session.isOpen || session.open() else {
+            if let number = request.number { updates.post([.outcome(.failed, of: number)]) }
+            return
+        }
         let outcome: RegistryOutcome
         switch request {
         case .write(_, let key, let value, let condition):
@@ -102,20 +113,26 @@ extension RegistryRequest {
     }
 }
 
-/// Requests that wait for their thread; their number is bounded by what a node has under way.
+/// Work for the thread that carries requests out.
+private enum Job: Sendable {
+    case request(RegistryRequest)
+    case signal(DispatchSemaphore)
+}
+
+/// Work that waits for its thread; its amount is bounded by what a node has under way.
 private final class RequestQueue: Sendable {
-    private let requests = Locked<[RegistryRequest]>([])
+    private let jobs = Locked<[Job]>([])
     private let signal = DispatchSemaphore(value: 0)
 
-    func append(_ more: [RegistryRequest]) {
-        requests.withLock { $0 += more }
+    func append(_ more: [Job]) {
+        jobs.withLock { $0 += more }
         signal.signal()
     }
 
-    /// Waits for requests; returns all that there are.
-    func take() -> [RegistryRequest] {
+    /// Waits for work; returns all that there is.
+    func take() -> [Job] {
         signal.wait()
-        return requests.withLock { waiting in
+        return jobs.withLock { waiting in
             defer { waiting = [] }
             return waiting
         }

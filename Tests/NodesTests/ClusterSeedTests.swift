@@ -6,23 +6,28 @@ import Testing
 
 /// Random calls and faults by seed; after a quiet time everything must agree.
 @Suite struct ClusterSeedTests {
+    private static let names = ["a", "b", "c", "d"]
+
     @Test(arguments: 1...60 as ClosedRange<UInt64>)
     func `one name is one room, and each call has one answer`(seed: UInt64) {
-        let names = ["a", "b", "c", "d"]
-        let world = NodeWorld(names, seed: seed)
+        let world = NodeWorld(Self.names, seed: seed)
         var random = SeededRandom(seed: seed &* 77)
         var asked: [String: Int64] = [:]
-        for name in names { world.call(name, "events.subscribe", [:], connection: 9) }
+        for name in Self.names { world.call(name, "events.subscribe", [:], connection: 9) }
         for _ in 0..<120 {
-            let name = random.pick(names) ?? "a"
+            let name = random.pick(Self.names) ?? "a"
             if !world[name].isDead { call(world, name, &random, &asked) }
-            fault(world, random.pick(names) ?? "a", &random)
+            fault(world, random.pick(Self.names) ?? "a", &random)
             world.run(milliseconds: random.pick(1...400))
         }
-        quiet(world, names)
-        for name in names where !world[name].isDead {
+        world.lossChance = 0
+        world.setAway(false)
+        world.run(milliseconds: 25_000)
+        for name in Self.names where !world[name].isDead {
             let answers = world.replies(name).count
             #expect(answers == Int(asked["\(name)/\(world[name].boot)"] ?? 0), "node \(name)")
+            let joins = world[name].joins
+            #expect(joins.values.allSatisfy { $0 == 1 }, "a call was executed twice")
         }
         for number in 1...6 {
             let room = "r\(number)"
@@ -30,18 +35,20 @@ import Testing
             #expect(homes.count <= 1, "room \(room) at \(homes)")
             #expect(world.recordedHome(of: room) == homes.first, "room \(room)")
         }
-        for node in world.nodes.values where !node.isDead {
-            #expect(node.joins.values.allSatisfy { $0 == 1 }, "a call was executed twice")
-        }
-        // All nodes find the same rooms.
-        for name in names where !world[name].isDead {
+        expectSameRooms(world)
+    }
+
+    /// Checks that each node finds the same rooms.
+    private func expectSameRooms(_ world: NodeWorld) {
+        let alive = Self.names.filter { !world[$0].isDead }
+        for name in alive {
             for number in 1...6 {
                 let room = JSON.string("r\(number)")
-                world.call(name, "room.get", ["room": room], id: 1, connection: UInt64(20 + number))
+                world.call(name, "room.get", ["room": room], connection: UInt64(20 + number))
             }
         }
         world.run(milliseconds: 500)
-        for name in names where !world[name].isDead {
+        for name in alive {
             for number in 1...6 {
                 let home = world.homes(of: "r\(number)").first
                 let expected = home.map { "ok at \($0)" } ?? "no-such-room"
@@ -81,11 +88,5 @@ import Testing
         case 12: world.lossChance = random.unit() * 0.3
         default: break
         }
-    }
-
-    private func quiet(_ world: NodeWorld, _ names: [String]) {
-        world.lossChance = 0
-        world.setAway(false)
-        world.run(milliseconds: 25_000)
     }
 }

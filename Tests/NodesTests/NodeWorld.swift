@@ -21,7 +21,10 @@ final class NodeWorld {
         var joins: [String: Int] = [:]
         var isDead = false
         var stoppedUntil: Instant?
+        /// What has come while the node stood still, in order.
+        var pending: [(Node) -> Void] = []
         var isCut = false
+        var trusted: [String: NodeName] = [:]
         /// Whether the broker's silence was told.
         var knowsAway = false
         var warnings: [String] = []
@@ -45,7 +48,7 @@ final class NodeWorld {
         var isReply: Bool { text.contains("\"id\"") }
     }
 
-    private struct Entry {
+    struct Entry {
         var revision: UInt64
         var value: [UInt8]?
     }
@@ -53,11 +56,11 @@ final class NodeWorld {
     private(set) var now = Instant(nanoseconds: 1_000_000_000)
     private(set) var nodes: [NodeName: Node] = [:]
     var random: SeededRandom
-    private var store: [String: Entry] = [:]
-    private var revision: UInt64 = 0
+    var store: [String: Entry] = [:]
+    var revision: UInt64 = 0
     private var timers: [(due: Instant, order: Int, run: () -> Void)] = []
     private var order = 0
-    private var linked: Set<Set<NodeName>> = []
+    var linked: Set<Set<NodeName>> = []
     private var lives = 0
     /// Whether the broker answers nobody.
     var isAway = false
@@ -69,6 +72,9 @@ final class NodeWorld {
         for name in names { start(name) }
         run(milliseconds: 300)
     }
+
+    /// All nodes, by name, so that runs are reproducible.
+    var sorted: [Node] { nodes.sorted { $0.key < $1.key }.map(\.value) }
 
     static func name(_ text: String) -> NodeName {
         guard let name = NodeName(rawValue: text) else { preconditionFailure("a node's name") }
@@ -110,7 +116,7 @@ final class NodeWorld {
         }
     }
 
-    private func report(_ name: NodeName, _ other: NodeName?, isUp: Bool) {
+    func report(_ name: NodeName, _ other: NodeName?, isUp: Bool) {
         guard let other else { return }
         deliver(to: name) { [self] in $0.cluster.linkChanged(other, isUp: isUp, at: now) }
     }
@@ -119,7 +125,9 @@ final class NodeWorld {
     func wipe() {
         store = [:]
         revision = 0
-        for name in nodes.keys { after(milliseconds: 100) { [self] in snapshot(name) } }
+        // Watches of the old bucket report nothing more.
+        for node in sorted { node.knowsAway = true }
+        for node in sorted { after(milliseconds: 100) { [self] in snapshot(node.name) } }
     }
 
     /// Lets the broker answer nobody until `isAway` is taken back by this call.
@@ -128,10 +136,10 @@ final class NodeWorld {
         guard !away else {
             return after(milliseconds: 3_000) { [self] in
                 guard isAway else { return }
-                for node in nodes.values { tellAway(node) }
+                for node in sorted { tellAway(node) }
             }
         }
-        for name in nodes.keys { after(milliseconds: 100) { [self] in snapshot(name) } }
+        for node in sorted { after(milliseconds: 100) { [self] in snapshot(node.name) } }
     }
 
     /// Takes one node's way to the broker, or gives it back.
@@ -162,7 +170,13 @@ final class NodeWorld {
             timers.removeAll { $0.due <= now }
             due.sort { ($0.due, $0.order) < ($1.due, $1.order) }
             for timer in due { timer.run() }
-            for node in nodes.values where !node.isDead && (node.stoppedUntil ?? now) <= now {
+            for node in sorted where !node.isDead && (node.stoppedUntil ?? now) <= now {
+                let pending = node.pending
+                node.pending = []
+                for body in pending {
+                    body(node)
+                    carryOut(node)
+                }
                 node.cluster.expire(at: now)
                 carryOut(node)
             }
@@ -170,12 +184,10 @@ final class NodeWorld {
     }
 
     /// Hands something to a node when it is awake.
-    private func deliver(to name: NodeName, _ body: @escaping (Node) -> Void) {
+    func deliver(to name: NodeName, _ body: @escaping (Node) -> Void) {
         guard let node = nodes[name], !node.isDead else { return }
-        if let until = node.stoppedUntil, until > now {
-            return after(milliseconds: until.milliseconds(since: now) + 1) { [self] in
-                deliver(to: name, body)
-            }
+        guard (node.stoppedUntil ?? now) <= now, node.pending.isEmpty else {
+            return node.pending.append(body)
         }
         body(node)
         carryOut(node)
@@ -231,232 +243,5 @@ extension NodeWorld {
             case .string(let home) = json["home"], json["ended"] != true
         else { return nil }
         return home
-    }
-}
-
-// The registry.
-extension NodeWorld {
-    private func canReach(_ node: Node) -> Bool { !isAway && !node.isCut }
-
-    private func snapshot(_ name: NodeName) {
-        guard let node = nodes[name], canReach(node) else { return }
-        node.knowsAway = false
-        let entries = store.sorted { $0.value.revision < $1.value.revision }
-        deliver(to: name) { [self] node in
-            node.cluster.receive(.snapshot, at: now)
-            for (key, entry) in entries {
-                let update = RegistryUpdate.entry(
-                    key: key,
-                    revision: entry.revision,
-                    value: entry.value
-                )
-                node.cluster.receive(update, at: now)
-            }
-            node.cluster.receive(.complete, at: now)
-        }
-    }
-
-    private func carry(_ request: RegistryRequest, for node: Node) {
-        let delay = random.pick(1...4)
-        switch request {
-        case .watchAgain: after(milliseconds: 10) { [self] in snapshot(node.name) }
-        case .read(let number, let key):
-            after(milliseconds: delay) { [self] in
-                guard canReach(node) else { return fail(number, node) }
-                let outcome =
-                    store[key].map {
-                        RegistryOutcome.found(revision: $0.revision, value: $0.value)
-                    } ?? .absent
-                answer(number, outcome, node)
-            }
-        case .write(let number, let key, let value, let condition):
-            after(milliseconds: delay) { [self] in
-                guard canReach(node) else { return fail(number, node) }
-                if random.chance(lossChance) {
-                    if random.chance(0.5) { _ = write(key, value, condition) }
-                    return fail(number, node)
-                }
-                answer(number, write(key, value, condition), node)
-            }
-        }
-    }
-
-    private func write(
-        _ key: String,
-        _ value: [UInt8]?,
-        _ condition: WriteCondition
-    ) -> RegistryOutcome {
-        switch condition {
-        case .always: break
-        case .absent: guard store[key] == nil else { return .conflict }
-        case .revision(let expected):
-            guard store[key]?.revision == expected else { return .conflict }
-        }
-        revision += 1
-        store[key] = Entry(revision: revision, value: value)
-        let update = RegistryUpdate.entry(key: key, revision: revision, value: value)
-        for node in nodes.values where !node.knowsAway {
-            after(milliseconds: 3) { [self] in
-                guard canReach(node) else { return }
-                deliver(to: node.name) { [self] in $0.cluster.receive(update, at: now) }
-            }
-        }
-        return .stored(revision: revision)
-    }
-
-    private func answer(_ number: UInt64, _ outcome: RegistryOutcome, _ node: Node) {
-        after(milliseconds: 1) { [self] in
-            // The answer is for this life alone.
-            guard nodes[node.name] === node else { return }
-            deliver(to: node.name) { [self] in
-                $0.cluster.receive(.outcome(outcome, of: number), at: now)
-            }
-        }
-    }
-
-    private func fail(_ number: UInt64, _ node: Node) {
-        after(milliseconds: 1_500) { [self] in answer(number, .failed, node) }
-    }
-}
-
-// What nodes want done.
-extension NodeWorld {
-    private func carryOut(_ node: Node) {
-        while true {
-            let output = node.cluster.takeOutput()
-            guard !output.isEmpty else { return }
-            for item in output { carryOut(item, of: node) }
-        }
-    }
-
-    private func carryOut(_ item: ClusterOutput, of node: Node) {
-        switch item {
-        case .registry(let request): carry(request, for: node)
-        case .line(let connection, let line): put(line, connection, node)
-        case .execute(let request, let connection, let created):
-            execute(request, connection, node)
-            guard let created else { return }
-            node.cluster.conclude(created, exists: node.rooms[created] != nil, at: now)
-        case .connect(let other, _, let fingerprint):
-            after(milliseconds: 2) { [self] in connect(node, other, fingerprint) }
-        case .disconnect(let other):
-            linked.remove([node.name, other])
-            report(other, node.name, isUp: false)
-        case .send(let other, let message):
-            guard linked.contains([node.name, other]) else { return }
-            // Over the wire and back, as the codec is part of it.
-            let frame = message.encoded().dropFirst(4)
-            after(milliseconds: 1) { [self] in
-                guard linked.contains([node.name, other]) else { return }
-                guard let message = LinkMessage(frame: frame) else { return }
-                deliver(to: other) { [self] in
-                    $0.cluster.receive(message, from: node.name, at: now)
-                }
-            }
-        case .endRoom(let room): close(room, node)
-        case .log(true, let text, _): node.warnings.append(text)
-        case .log, .trust: break
-        }
-    }
-
-    private func connect(_ node: Node, _ other: NodeName, _ fingerprint: String) {
-        guard let peer = nodes[other], !peer.isDead, (peer.stoppedUntil ?? now) <= now,
-            "\(other)-\(peer.boot)" == fingerprint
-        else { return report(node.name, other, isUp: false) }
-        if linked.insert([node.name, other]).inserted { report(other, node.name, isUp: true) }
-        report(node.name, other, isUp: true)
-    }
-
-    private func put(_ line: [UInt8], _ connection: UInt64, _ node: Node) {
-        node.inbox[connection, default: []].append(
-            Line(text: String(decoding: line, as: UTF8.self))
-        )
-    }
-
-    private func execute(_ request: IPCRequest, _ connection: UInt64, _ node: Node) {
-        var room = ""
-        if case .string(let text) = request.params["room"] { room = text }
-        switch request.method {
-        case "room.create":
-            guard node.rooms[room] == nil else {
-                return refuse(request, connection, .alreadyExists(RoomID(room)), node)
-            }
-            node.rooms[room] = node.journal[room].map { UInt64($0.count) } ?? 0
-            reply(request, connection, node)
-            tell(RoomCreated.event, room, node)
-        case "events.subscribe": subscribe(request, connection, node)
-        case _ where node.rooms[room] == nil:
-            refuse(request, connection, .noSuchRoom(RoomID(room)), node)
-        case "room.close":
-            reply(request, connection, node)
-            close(room, node)
-        case "participant.join":
-            if case .string(let who) = request.params["participant"] {
-                node.joins["\(room)/\(who)", default: 0] += 1
-            }
-            reply(request, connection, node)
-            tell("participant.joined", room, node)
-        default: reply(request, connection, node)
-        }
-    }
-
-    private func reply(_ request: IPCRequest, _ connection: UInt64, _ node: Node) {
-        struct Result: Encodable { var node: String }
-        let line = IPCReply.encoded(id: request.id, result: Result(node: node.name.rawValue))
-        answer(line, connection, node)
-    }
-
-    private func refuse(
-        _ request: IPCRequest,
-        _ connection: UInt64,
-        _ error: IPCError,
-        _ node: Node
-    ) {
-        answer(IPCReply.encoded(id: request.id, error: error), connection, node)
-    }
-
-    private func answer(_ line: [UInt8], _ connection: UInt64, _ node: Node) {
-        if Cluster.isGuest(connection) {
-            node.cluster.answer(connection, line)
-        } else {
-            put(line, connection, node)
-        }
-    }
-
-    private func close(_ room: String, _ node: Node) {
-        guard node.rooms[room] != nil else { return }
-        tell(RoomClosed.event, room, node)
-        node.rooms[room] = nil
-        node.cluster.roomEnded(room, at: now)
-    }
-
-    private func tell(_ name: String, _ room: String, _ node: Node) {
-        let seq = (node.rooms[room] ?? 0) + 1
-        node.rooms[room] = seq
-        let text = """
-            {"method":"event","params":{"event":"\(name)","room":"\(room)","seq":\(seq)}}
-            """
-        node.journal[room, default: []].append(Line(text: text))
-        for (connection, rooms) in node.interests where rooms?.contains(room) != false {
-            put(Array(text.utf8), connection, node)
-        }
-        node.cluster.send(Array(text.utf8), name, in: room, seq: seq)
-    }
-
-    private func subscribe(_ request: IPCRequest, _ connection: UInt64, _ node: Node) {
-        guard let params = try? request.params(EventsSubscribe.Params.self) else { return }
-        var replay: [(name: String, line: [UInt8])] = []
-        for (room, seq) in params.since ?? [:] {
-            for line in (node.journal[room.rawValue] ?? []).dropFirst(Int(seq)) {
-                replay.append(("replayed", Array(line.text.utf8)))
-            }
-        }
-        reply(request, connection, node)
-        if Cluster.isGuest(connection) {
-            node.cluster.subscribed(connection, replay: replay, positions: node.rooms)
-        } else {
-            node.interests[connection] = params.rooms.map { Set($0.map(\.rawValue)) }
-            for event in replay { put(event.line, connection, node) }
-        }
     }
 }

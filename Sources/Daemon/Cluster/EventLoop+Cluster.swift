@@ -96,6 +96,16 @@ extension EventLoop {
         }
     }
 
+    /// Takes this node out of the registry, so that nobody waits for its lease to end.
+    mutating func leaveCluster() {
+        cluster?.withCore { $0.leave() }
+        carryOutCluster(at: .monotonic())
+        cluster?.registry.finish(milliseconds: Self.leaveMilliseconds)
+    }
+
+    /// Longest wait for the registry at the end.
+    private static let leaveMilliseconds = 100
+
     /// Takes a reply of the control plane.
     mutating func answer(_ id: ConnectionID, _ line: [UInt8]) {
         if Cluster.isGuest(id.rawValue) {

@@ -57,7 +57,10 @@ struct ClusterSettings: Equatable {
         case .natsCA: authority = try file()
         case .natsCert: certificate = try file()
         case .natsKey: key = try file()
-        default: preconditionFailure("no setting of a cluster")
+        case .ipc, .udp, .tcp, .announce, .workers, .http, .logLevel, .srtpEngine,
+            .livenessSeconds, .timeoutSeconds, .recordings, .streamingSchemes, .streamingCA,
+            .tapNetworks:
+            preconditionFailure("no setting of a cluster")
         }
     }
 
