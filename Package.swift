@@ -34,6 +34,7 @@ let package = Package(
         .systemLibrary(name: "COpus", pkgConfig: "opus"),
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd"),
         .systemLibrary(name: "CAVFormat", pkgConfig: "libavformat"),
+        .systemLibrary(name: "CNATS", pkgConfig: "libnats"),
         .target(name: "CKernel"),
         // The core, in the order in which one may know another.
         .target(name: "RTP", swiftSettings: strict),
@@ -73,6 +74,12 @@ let package = Package(
             dependencies: ["Contract", "JSON", "RTP", "Rooms", "WorkerInterface"],
             swiftSettings: strict
         ),
+        // The nodes of a cluster.
+        .target(
+            name: "Nodes",
+            dependencies: ["Contract", "JSON", "RTP"],
+            swiftSettings: strict
+        ),
         // Modules that touch the system.
         .target(
             name: "Kernel",
@@ -82,6 +89,19 @@ let package = Package(
         .target(
             name: "Sockets",
             dependencies: ["CKernel", "Kernel", "RTP", "SFU", "WorkerInterface"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Registry",
+            dependencies: ["CNATS", "Kernel", "Nodes"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Links",
+            dependencies: [
+                "CKernel", "COpenSSL", "Kernel", "Nodes", "RTP", "SFU", "Sockets",
+                "WorkerInterface",
+            ],
             swiftSettings: strict
         ),
         .target(
@@ -111,8 +131,8 @@ let package = Package(
             name: "Daemon",
             dependencies: [
                 "CKernel", "CMicroHTTPD", "Contract", "ControlPlane", "JSON", "Kernel",
-                "LiveStream", "RTP", "RTPForward", "Recording", "Records", "Rooms", "SFU",
-                "Sockets", "WorkerInterface",
+                "Links", "LiveStream", "Nodes", "RTP", "RTPForward", "Recording", "Records",
+                "Registry", "Rooms", "SFU", "Sockets", "WorkerInterface",
             ],
             swiftSettings: strict
         ),
@@ -206,6 +226,19 @@ let package = Package(
         .testTarget(
             name: "RTPTests",
             dependencies: ["RTP", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "NodesTests",
+            dependencies: ["Contract", "JSON", "Nodes", "RTP", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LinksTests",
+            dependencies: [
+                "CKernel", "Kernel", "Links", "Nodes", "RTP", "Sockets", "TestSupport",
+                "WorkerInterface",
+            ],
             swiftSettings: strict
         ),
         .testTarget(

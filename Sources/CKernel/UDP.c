@@ -215,6 +215,23 @@ int kernel_tcp_accept(int descriptor, int unsent, int timeout, struct kernel_add
     return status;
 }
 
+int kernel_tcp_connect(struct kernel_address address, bool ipv6, int timeout) {
+    int descriptor =
+        socket(ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) return -errno;
+    struct sockaddr_storage storage;
+    socklen_t length = to_sockaddr(address, ipv6, 0, &storage);
+    int status = set_tcp_option(descriptor, TCP_NODELAY, 1);
+    if (status == 0) status = set_tcp_option(descriptor, TCP_USER_TIMEOUT, timeout);
+    if (status == 0 && connect(descriptor, (struct sockaddr *)&storage, length) < 0 &&
+        errno != EINPROGRESS) {
+        status = -errno;
+    }
+    if (status == 0) return descriptor;
+    close(descriptor);
+    return status;
+}
+
 int kernel_tcp_unsent(int descriptor) {
     int bytes = 0;
     return ioctl(descriptor, SIOCOUTQNSD, &bytes) < 0 ? -errno : bytes;

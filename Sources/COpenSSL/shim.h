@@ -57,6 +57,13 @@ static inline void ssl_ctx_set_datagram_options(SSL_CTX *ctx) {
                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_QUERY_MTU);
 }
 
+// Allows moving write buffers, and disables tickets and renegotiation.
+static inline void ssl_ctx_set_stream_options(SSL_CTX *ctx) {
+    SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_num_tickets(ctx, 0);
+    SSL_CTX_set_mode(ctx, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+}
+
 // Starts an HMAC-SHA1. It is in C because its parameter list holds pointers to strings, which must
 // not move.
 static inline int hmac_sha1_start(EVP_MAC_CTX *mac, const unsigned char *key, size_t length) {

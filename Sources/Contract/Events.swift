@@ -124,7 +124,7 @@ public struct RoomCreated: EventData {
 /// `room.closed`: the last event of a room.
 public struct RoomClosed: EventData {
     public static let event = "room.closed"
-    /// `closed`, `empty` or `shutdown`.
+    /// `closed`, `empty`, `shutdown` or, in a cluster, `node-lost`.
     public var reason: String
     /// Free text of the caller.
     public var detail: ShortText?

@@ -144,6 +144,8 @@ public enum ParticipantJoin: IPCMethod {
         public var state: JoinState
         public var room: RoomID
         public var participant: ParticipantID
+        /// Node to which the participant's client connects; absent without a cluster.
+        public var node: String?
         public var participantInfo: ParticipantInfo
         public var roomInfo: RoomInfo
         /// Open request to the participant to take a role, made before a reconnect.
@@ -157,6 +159,7 @@ public enum ParticipantJoin: IPCMethod {
         ) {
             self.state = state
             room = roomInfo.room
+            node = roomInfo.node
             participant = participantInfo.participant
             self.participantInfo = participantInfo
             self.roomInfo = roomInfo

@@ -3,6 +3,8 @@ public import JSON
 /// State of a room as results describe it.
 public struct RoomInfo: Codable, Hashable, Sendable {
     public var room: RoomID
+    /// Node that has the room, to which its participants connect; absent without a cluster.
+    public var node: String?
     public var state: RoomState
     /// `seq` of the room's last event; 0 before the first.
     public var seq: Int64

@@ -1,4 +1,4 @@
-import Contract
+package import Contract
 package import RTP
 package import Rooms
 import WorkerInterface
@@ -20,6 +20,8 @@ package struct ControlPlane {
     var roomOutputs: RoomOutputs
     var life = ServerLife()
     var clock: WallClock
+    /// What `node.list` shows; the owner sets it before the call, in a cluster.
+    package var nodes = NodeList.Result()
     var output: [ControlOutput] = []
 
     package init(_ setup: ControlSetup) {
@@ -42,22 +44,30 @@ package struct ControlPlane {
         at now: Instant,
         unixTime: Double
     ) {
+        do throws(IPCRefusal) {
+            let request = try IPCRequest(line: line)
+            receive(request, from: connection, at: now, unixTime: unixTime)
+        } catch {
+            output.append(.reply(connection, error.encoded()))
+        }
+    }
+
+    /// Processes one request of a connection; it is answered exactly once.
+    package mutating func receive(
+        _ request: IPCRequest,
+        from connection: ConnectionID,
+        at now: Instant,
+        unixTime: Double
+    ) {
         clock = WallClock(instant: now, unixTime: unixTime)
         shared.unixTime = unixTime
         shared.now = now
-        do throws(IPCRefusal) {
-            let request = try IPCRequest(line: line)
-            let caller = Caller(connection: connection, request: request.id)
-            do throws(IPCError) {
-                try carryOut(request, for: caller, at: now)
-            } catch {
-                rooms.counters.note(error, of: request.method)
-                output.append(
-                    .reply(connection, IPCReply.encoded(id: request.id, error: error))
-                )
-            }
+        let caller = Caller(connection: connection, request: request.id)
+        do throws(IPCError) {
+            try carryOut(request, for: caller, at: now)
         } catch {
-            output.append(.reply(connection, error.encoded()))
+            rooms.counters.note(error, of: request.method)
+            output.append(.reply(connection, IPCReply.encoded(id: request.id, error: error)))
         }
     }
 
@@ -110,6 +120,8 @@ extension ControlPlane {
     package var acceptsRooms: Bool { life.acceptsRooms }
     package var counters: ControlCounters { rooms.counters }
     package var participantCount: Int { rooms.participantCount }
+    /// Mean share of time for which the workers are busy: 0 to 1.
+    package var meanLoad: Double { shared.load.meanBusy }
     /// Number of joins and rooms refused for lack of processing time or memory.
     package var joinsRefused: UInt64 { shared.load.refused &+ shared.memory.refused }
     /// Counter that grows with events that may fragment the heap or need memory back.

@@ -34,6 +34,8 @@ package struct ControlSetup: Sendable {
     var streamingSchemes = ["rtmp", "rtmps"]
     /// Networks that plain RTP may be sent to.
     var tapNetworks = IPNetwork.loopback
+    /// This node's name; `nil` without a cluster.
+    var node: String?
 
     package init(
         version: String,
@@ -49,7 +51,8 @@ package struct ControlSetup: Sendable {
         configuredLimits: [String: Int] = [:],
         recordings: String? = nil,
         streamingSchemes: [String] = ["rtmp", "rtmps"],
-        tapNetworks: [IPNetwork] = IPNetwork.loopback
+        tapNetworks: [IPNetwork] = IPNetwork.loopback,
+        node: String? = nil
     ) {
         self.version = version
         self.bootID = bootID
@@ -65,6 +68,7 @@ package struct ControlSetup: Sendable {
         self.recordings = recordings
         self.streamingSchemes = streamingSchemes
         self.tapNetworks = tapNetworks
+        self.node = node
     }
 
     package var workers: Int { candidates.count }

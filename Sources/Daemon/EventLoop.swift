@@ -2,6 +2,7 @@ import CKernel
 import ControlPlane
 import Foundation
 import Kernel
+import Nodes
 import RTP
 import Recording
 import Rooms
@@ -20,6 +21,8 @@ struct EventLoop: ~Copyable {
     let calls: CallMemory
     var poller: Poller
     private var ipc: IPCServer
+    /// Absent without `--nats`.
+    var cluster: ClusterService?
     var control: ControlPlane
     private var sampler: StatisticsSampler
     private var trimmer = HeapTrimmer()
@@ -56,6 +59,7 @@ struct EventLoop: ~Copyable {
         handover: Handover,
         calls: CallMemory,
         replacement: ProcessReplacement,
+        cluster opening: ClusterService.Opening?,
         log: Log
     ) {
         self.setup = setup
@@ -75,6 +79,7 @@ struct EventLoop: ~Copyable {
             at: .monotonic(),
             unixTime: Double(kernel_unix_nanoseconds()) / 1e9
         )
+        if let opening { cluster = ClusterService(opening, control, at: .monotonic()) }
         sampler = StatisticsSampler(workers: setup.workers)
         watchdog = Watchdog(drainCount: workers.map(\.commands.drainCount), at: .monotonic())
     }
@@ -103,6 +108,7 @@ struct EventLoop: ~Copyable {
     mutating func run() -> Outcome {
         var now = Instant.monotonic()
         takeOver(at: now)
+        if let cluster { try? Self.watch(cluster, with: poller) }
         while true {
             let ready = poller.wait(until: deadline(at: now), at: now)
             now = .monotonic()
@@ -117,6 +123,7 @@ struct EventLoop: ~Copyable {
             continueUpgrade(at: now)
             if trimmer.isDue(changes: control.heapChanges, at: now) { kernel_trim_heap() }
             carryOut(at: now)
+            expireCluster(at: now)
             ipc.flush(with: poller, at: now)
             replaceIfDue()
             if hasEnded, !ipc.hasOutput { return .stopped }
@@ -195,6 +202,7 @@ struct EventLoop: ~Copyable {
         let all = [
             control.deadline, ipc.deadline, http?.deadline(at: now), sampler.deadline,
             trimmer.deadline, exitDeadline, watchdog.deadline, upgrade?.check.deadline,
+            cluster?.deadline,
         ]
         return all.compactMap(\.self).min()
     }
@@ -211,13 +219,11 @@ struct EventLoop: ~Copyable {
         case .http: http?.run(at: now)
         case .upgrade: continueUpgrade(at: now)
         case .worker(let index): return takeEvents(worker: index, at: now)
+        case .registry, .linkListener, .link: serveCluster(token, readiness, at: now)
         case .connection(let id):
             if readiness.readable {
-                let unixTime = Double(kernel_unix_nanoseconds()) / 1e9
                 control.shared.memory.residentMegabytes = memory.bytes(at: now) >> 20
-                for line in ipc.read(id, at: now) {
-                    control.receive(line, from: id, at: now, unixTime: unixTime)
-                }
+                for line in ipc.read(id, at: now) { receive(line, from: id, at: now) }
             } else {
                 ipc.wake(id, hungUp: readiness.hungUp)
             }
@@ -279,6 +285,7 @@ struct EventLoop: ~Copyable {
             )
             metrics.control = control.counters
             metrics.outputs = MetricsOutputs(control, disk.use)
+            metrics.nodes = cluster.map(MetricsNodes.init)
             http.publish(metrics: Array(metrics.text.utf8), at: now)
         } else if http.wantsMetrics, let report = sampler.begin(at: now) {
             for worker in workers.prefix(setup.workers) { worker.commands.post([report]) }
@@ -286,9 +293,12 @@ struct EventLoop: ~Copyable {
     }
 
     /// Carries out the control plane's output until there is no more.
-    private mutating func carryOut(at now: Instant) {
+    mutating func carryOut(at now: Instant) {
         while true {
-            for id in ipc.takeClosed() { control.connectionClosed(id) }
+            for id in ipc.takeClosed() {
+                control.connectionClosed(id)
+                cluster?.withCore { $0.connectionClosed(id.rawValue) }
+            }
             let output = control.takeOutput()
             guard !output.isEmpty else { return }
             for item in output { carryOut(item, at: now) }
@@ -297,12 +307,13 @@ struct EventLoop: ~Copyable {
 
     private mutating func carryOut(_ item: ControlOutput, at now: Instant) {
         switch item {
-        case .reply(let id, let line): ipc.reply(id, line)
-        case .event(let event, let room, _): ipc.event(event, in: room)
+        case .reply(let id, let line): answer(id, line)
+        case .event(let event, let room, let seq):
+            ipc.event(event, in: room)
+            share(event, in: room, seq: seq, at: now)
         case .serverEvent(let event): ipc.event(event, in: nil)
-        case .statistics(let id, let event): ipc.reply(id, event.line)
-        case .subscribe(let id, let events, let replay):
-            ipc.subscribe(id, events, replay: replay)
+        case .statistics(let id, let event): reply(id, event.line)
+        case .subscribe(let id, let events, let replay): subscribe(id, events, replay)
         case .commands(let worker, let commands): workers[worker].commands.post(commands)
         case .log(let level, let message, let fields):
             // Lines with different fields (room, participant) are rate-limited separately.
@@ -310,8 +321,21 @@ struct EventLoop: ~Copyable {
         case .close(let id): ipc.close(id, at: now)
         case .upgrade(let binary): beginUpgrade(binary, at: now)
         case .save(let changes): calls.save(changes)
-        case .exit: hasEnded = true
+        case .exit:
+            hasEnded = true
+            leaveCluster()
         }
+    }
+
+    /// Queues a line for a connection.
+    mutating func reply(_ id: ConnectionID, _ line: [UInt8]) { ipc.reply(id, line) }
+
+    mutating func subscribeHere(
+        _ id: ConnectionID,
+        _ events: EventInterest,
+        _ replay: [EventLine]
+    ) {
+        ipc.subscribe(id, events, replay: replay)
     }
 
     /// From the first signal to the exit: two seconds less the time that `finish` takes.
@@ -321,9 +345,10 @@ struct EventLoop: ~Copyable {
 
 /// Source of a readiness report of the control thread's poller.
 enum PollerToken: Equatable {
-    case listener, signals, http, upgrade
+    case listener, signals, http, upgrade, registry, linkListener
     case worker(Int)
     case connection(ConnectionID)
+    case link(UInt64)
 
     /// Encoded token: the kind in the low byte, the number above it.
     var rawValue: UInt64 {
@@ -334,6 +359,9 @@ enum PollerToken: Equatable {
         case .worker(let index): UInt64(index) << 8 | 3
         case .connection(let id): id.rawValue << 8 | 4
         case .upgrade: 5
+        case .registry: 6
+        case .linkListener: 7
+        case .link(let id): id << 8 | 8
         }
     }
 
@@ -345,6 +373,9 @@ enum PollerToken: Equatable {
         case 3: self = .worker(Int(rawValue >> 8))
         case 4: self = .connection(ConnectionID(rawValue: rawValue >> 8))
         case 5: self = .upgrade
+        case 6: self = .registry
+        case 7: self = .linkListener
+        case 8: self = .link(rawValue >> 8)
         default: return nil
         }
     }

@@ -8,6 +8,11 @@ extension SFUClient {
         try await call(ServerInfo.self, Empty())
     }
 
+    /// Returns the nodes of the cluster as this one sees them.
+    public func nodes() async throws(ClientError) -> NodeList.Result {
+        try await call(NodeList.self, Empty())
+    }
+
     /// Returns the server's contract as an OpenRPC document.
     public func contract() async throws(ClientError) -> JSON {
         try await call(ServerDescribe.self, Empty()).document

@@ -4,7 +4,7 @@ import SFUClient
 enum Help {
     /// A command with its own help page.
     enum Topic: String, CaseIterable {
-        case rooms, room, talkers, explain, top, stats, info, doctor, watch
+        case rooms, room, nodes, talkers, explain, top, stats, info, doctor, watch
         case lock, unlock, mute, unmute, drop, approve, deny, floor, role, pin, unpin, state
         case close, tap, untap, taps, upgrade, call, compose
     }
@@ -77,7 +77,7 @@ enum Help {
 extension Help.Topic {
     var synopsis: String {
         switch self {
-        case .rooms, .stats, .info, .doctor: rawValue
+        case .rooms, .nodes, .stats, .info, .doctor: rawValue
         case .top: "top [ROOM...]"
         case .room, .talkers, .close: "\(rawValue) ROOM"
         case .explain: "explain ROOM SUBSCRIPTION"
@@ -101,7 +101,7 @@ extension Help.Topic {
     /// Allowed numbers of operands.
     var operands: ClosedRange<Int> {
         switch self {
-        case .rooms, .stats, .info, .doctor: 0...0
+        case .rooms, .nodes, .stats, .info, .doctor: 0...0
         case .room, .talkers, .close, .compose: 1...1
         case .explain, .untap: 2...2
         case .tap: 3...3
@@ -120,6 +120,7 @@ extension Help.Topic {
         switch self {
         case .rooms: "list the rooms"
         case .room: "show one room: participants and streams"
+        case .nodes: "list the nodes of the cluster"
         case .explain: "say why a viewer sees what it sees"
         case .talkers: "show who talks and who is pinned"
         case .top: "show bit rates, loss, round trips and freezes as they change"
@@ -151,8 +152,14 @@ extension Help.Topic {
 
     var explanation: String {
         switch self {
-        case .rooms: "Lists the rooms, one a line."
+        case .rooms: "Lists the rooms, one a line; in a cluster those of this node."
         case .room: "Shows one room: its state, who is in it, and their streams."
+        case .nodes:
+            """
+            Lists the nodes of the cluster as this one sees them: state, region, load (share of time
+            for which the workers are busy), rooms, people, where it takes links, seconds since its
+            last sign of life, and the link to it with its round trip.
+            """
         case .explain:
             """
             Says what of a stream's video a subscription is sent, what is offered, the one limit

@@ -13,6 +13,7 @@ struct Invocation: Equatable {
         case help(Help.Topic?)
         case version
         case rooms
+        case nodes
         case room(RoomID)
         case explain(RoomID, SubscriptionID)
         case talkers(RoomID)
@@ -162,6 +163,7 @@ extension Invocation.Verb {
             compose.directory = operands[0]
             return .compose(try compose.checked())
         case .rooms: return .rooms
+        case .nodes: return .nodes
         case .room: return .room(try room(operands[0], topic))
         case .explain:
             guard let subscription = SubscriptionID(rawValue: operands[1]) else {

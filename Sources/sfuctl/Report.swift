@@ -21,6 +21,7 @@ enum Report {
 
     static func room(_ room: RoomInfo) -> String {
         var about = Table([("ROOM", .left), (room.room.rawValue, .left)])
+        if let node = room.node { about.add(["home", node]) }
         about.add(["state", room.state.rawValue])
         about.add(["mode", room.settings.mode.rawValue])
         about.add(["locked", room.locked ? "yes" : "no"])

@@ -51,6 +51,9 @@ struct Sfuctl {
             Output.text(
                 invocation.isJSON ? pretty(RoomList.Result(rooms: rooms)) : Report.rooms(rooms)
             )
+        case .nodes:
+            let nodes = try await client.nodes()
+            Output.text(invocation.isJSON ? pretty(nodes) : Report.nodes(nodes))
         case .room(let room):
             let room = try await whole(room, client)
             Output.text(invocation.isJSON ? pretty(room) : Report.room(room))

@@ -23,7 +23,8 @@ extension Sfuctl {
         case .taps(let room):
             let result = try await client.call(TapList.self, .init(room: room))
             Output.text(invocation.isJSON ? pretty(result) : Report.taps(result.taps))
-        case .help, .version, .rooms, .room, .explain, .talkers, .stats, .info, .watch, .close,
+        case .help, .version, .rooms, .nodes, .room, .explain, .talkers, .stats, .info, .watch,
+            .close,
             .act, .call, .upgrade, .compose, .top, .doctor:
             break
         }

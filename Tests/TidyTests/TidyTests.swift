@@ -47,6 +47,8 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/SFU/ActiveSpeakers/OpusLevelMeter.swift",
         "Sources/WorkerInterface/AddressText.swift",
         "Sources/SFUClient/UnixSocket.swift",
+        "Sources/Registry/RegistrySession.swift",
+        "Sources/Links/LinkIdentity.swift",
         "Sources/Keeper/KeeperReports.swift",
         "Sources/Kernel/Locked.swift",
         "Sources/Kernel/HandoverProgram.swift",

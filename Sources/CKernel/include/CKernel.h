@@ -212,6 +212,11 @@ int kernel_listen_again(int descriptor, int backlog);
 /// if the peer acknowledges nothing for `timeout` milliseconds.
 int kernel_tcp_accept(int descriptor, int unsent, int timeout, struct kernel_address *remote);
 
+/// Begins a connection as non-blocking, and returns its socket; the first write that the kernel
+/// takes shows that it is there. It sends data at once (TCP_NODELAY), and fails if the peer
+/// acknowledges nothing for `timeout` milliseconds.
+int kernel_tcp_connect(struct kernel_address address, bool ipv6, int timeout);
+
 /// Returns the bytes of a TCP connection that were never sent; an error on other sockets.
 int kernel_tcp_unsent(int descriptor);
 

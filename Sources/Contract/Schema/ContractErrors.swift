@@ -48,6 +48,14 @@ package enum ContractErrors {
         .init("internal-error", -32603, text: "A defect of sfud."),
         .init("draining", 4503, text: "The server accepts no new rooms."),
         .init("upgrade-refused", 4505, text: "The program is not replaced.", data: ["detail"]),
+        .init(
+            "outcome-unknown",
+            4504,
+            text: "Node `node` was lost with the call; it may have been executed.",
+            data: ["node"]
+        ),
+        .init("registry-away", 4506, text: "The nodes' registry cannot be reached."),
+        .init("node-unreachable", 4506, text: "Node `node` cannot be reached.", data: ["node"]),
     ]
 
     private static let objects: [ContractError] = [

@@ -150,6 +150,9 @@ struct EventJournals {
     /// Returns the `seq` of a room's newest event, sent or not.
     func numbered(_ room: String) -> UInt64 { journals[room]?.numbered ?? 0 }
 
+    /// `seq` of the last event that was sent of each open room.
+    var positions: [String: UInt64] { journals.filter(\.value.isOpen).mapValues(\.told) }
+
     /// Rooms that are open, sorted by name.
     var open: [String] { journals.filter(\.value.isOpen).keys.sorted() }
 

@@ -87,6 +87,7 @@ extension ControlPlane {
                 state: outcome.result == .awaited ? .awaited : .joined,
                 room: params.room,
                 participant: params.participant,
+                node: plane.setup.node,
                 participantInfo: plane.show(participant, in: name),
                 roomInfo: room,
                 roleRequest: request.map(RoleRequestInfo.init)

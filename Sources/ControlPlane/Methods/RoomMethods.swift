@@ -71,7 +71,7 @@ extension ControlPlane {
             at: shared.unixTime,
             now: shared.now
         )
-        var entry = RoomEntry(room: room, settings: settings, limits: setup.limits)
+        var entry = RoomEntry(room: room, settings: settings, setup)
         if let custom = params.custom { entry.custom = custom.value }
         rooms.open(entry)
         journals.open(name)

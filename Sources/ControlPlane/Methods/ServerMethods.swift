@@ -10,6 +10,9 @@ extension Method {
         Method(ServerInfo.self) { plane, _, caller, _ in
             plane.answer(plane.info, to: caller)
         },
+        Method(NodeList.self) { plane, _, caller, _ in
+            plane.answer(plane.nodes, to: caller)
+        },
         Method(ServerDescribe.self) { plane, _, caller, _ in
             plane.answer(Method.description, to: caller)
         },

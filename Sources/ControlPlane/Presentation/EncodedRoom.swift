@@ -38,6 +38,7 @@ struct EncodedJoin: Encodable {
     var state: JoinState
     var room: RoomID
     var participant: ParticipantID
+    var node: String?
     var participantInfo: ParticipantInfo
     var roomInfo: EncodedJSON
     var roleRequest: RoleRequestInfo?

@@ -13,6 +13,8 @@ struct RoomEntry {
     private(set) var customs = TrackedDictionary<String, JSON>()
     /// Callers' custom data of the room.
     var custom: JSON = [:]
+    /// Name of this node; `nil` without a cluster.
+    private let node: String?
     var messages: MessageBoard
     private var participants = EncodedList()
     /// Participants whose custom data has changed since they were encoded.
@@ -26,10 +28,11 @@ struct RoomEntry {
     /// Settings as last saved.
     var savedSettings: SettingsRecord?
 
-    init(room: Room, settings: RoomSettings, limits: ControlLimits) {
+    init(room: Room, settings: RoomSettings, _ setup: ControlSetup) {
         self.room = room
         self.settings = settings
-        messages = MessageBoard(limits: limits)
+        node = setup.node
+        messages = MessageBoard(limits: setup.limits)
     }
 
     var id: RoomID { RoomID(room.name) }
@@ -146,6 +149,7 @@ struct RoomEntry {
             created: room.created
         )
         shown.seq = Int64(seq)
+        shown.node = node
         shown.custom = custom
         shown.locked = room.locked
         shown.hardMuted = room.hardMuted

@@ -58,7 +58,7 @@ extension ControlPlane {
         do {
             try journals.restore(name, RestoredRecords.decode(records.journal), records.events)
             guard records.room != nil else { return }
-            rooms.open(try RoomEntry(records, shared, setup.limits))
+            rooms.open(try RoomEntry(records, shared, setup))
         } catch {
             journals.close(name)
             let fields = [("room", name), ("error", "\(error)")]
@@ -134,7 +134,7 @@ extension RoomEntry {
     fileprivate init(
         _ records: RestoredRecords,
         _ shared: Room.Shared,
-        _ limits: ControlLimits
+        _ setup: ControlSetup
     ) throws {
         let own: RoomRecord = try RestoredRecords.decode(records.room)
         let settings: SettingsRecord = try RestoredRecords.decode(records.settings)
@@ -149,7 +149,7 @@ extension RoomEntry {
             mirrors: records.mirrors.map(RestoredRecords.decode),
             shared: shared
         )
-        self.init(room: room, settings: settings.shown, limits: limits)
+        self.init(room: room, settings: settings.shown, setup)
         custom = settings.custom
         for record in people {
             guard let custom = record.custom else { continue }

@@ -15,6 +15,8 @@ struct Metrics {
     var memoryLimit = 0
     var control = ControlCounters()
     var outputs = MetricsOutputs()
+    /// Absent without a cluster.
+    var nodes: MetricsNodes?
     var process: ProcessStatistics
 
     /// The page's text.
@@ -52,6 +54,7 @@ struct Metrics {
         addQuality(to: &page)
         addJoins(to: &page)
         outputs.add(control, to: &page)
+        nodes?.add(to: &page)
         addSending(to: &page)
         addStreams(to: &page)
         page.add("sfud_worker_load", .gauge, "Share of one core that a worker takes.") {

@@ -3,6 +3,7 @@ import ControlPlane
 import Foundation
 import Kernel
 import LiveStream
+import Nodes
 import RTP
 import Recording
 import Rooms
@@ -38,6 +39,7 @@ struct Assembly {
         let http: HTTPServer?
         if let listener = open.http { http = try HTTPServer(listener) } else { http = nil }
         let setup = try controlSetup(sockets, listeners, identity)
+        let cluster = try ClusterService.Opening(configuration.cluster)
         calls.current.save(identity)
         let ipc = IPCServer(socket, limits: configuration.limits.ipc, log: log)
         do throws(SystemError) {
@@ -71,6 +73,7 @@ struct Assembly {
                     command: CommandLine.arguments.first ?? "sfud",
                     reserved: configuration.handedDescriptors
                 ),
+                cluster: cluster,
                 log: log
             )
         } catch {
@@ -116,7 +119,8 @@ struct Assembly {
             configuredLimits: ConfigurationLimit.values(of: limits),
             recordings: configuration.recordings,
             streamingSchemes: configuration.streamingSchemes,
-            tapNetworks: configuration.tapNetworks
+            tapNetworks: configuration.tapNetworks,
+            node: configuration.cluster.node?.rawValue
         )
     }
 

@@ -36,6 +36,8 @@ package struct Configuration: Equatable {
     var streamingAuthority: String?
     /// Networks to which plain RTP may be forwarded.
     var tapNetworks = IPNetwork.loopback
+    /// Other nodes to share rooms with; without it nothing of a cluster exists.
+    var cluster = ClusterSettings()
     package var limits = Limits()
 
     /// Limits of all parts; `ConfigurationLimit` lists their keys.
@@ -78,6 +80,7 @@ package struct Configuration: Equatable {
     func validate() throws(ConfigurationError) {
         try checkPorts(udp, of: .udp)
         try checkPorts(tcp, of: .tcp)
+        try cluster.validate()
         guard limits.core.livenessMilliseconds < limits.core.timeoutMilliseconds else {
             throw ConfigurationError(
                 key: "timeout-seconds",

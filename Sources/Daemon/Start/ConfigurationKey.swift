@@ -1,5 +1,6 @@
 import ControlPlane
 import Foundation
+import Nodes
 import RTP
 import SFU
 import WorkerInterface
@@ -15,6 +16,11 @@ package enum ConfigurationKey: String, CaseIterable {
     case streamingSchemes = "streaming-schemes"
     case streamingCA = "streaming-ca"
     case tapNetworks = "tap-networks"
+    case nats, node, link, region
+    case natsCreds = "nats-creds"
+    case natsCA = "nats-ca"
+    case natsCert = "nats-cert"
+    case natsKey = "nats-key"
 
     /// Finds the setting for a key of the file, written `log-level` or, needing no quotes,
     /// `logLevel`.
@@ -35,7 +41,8 @@ package enum ConfigurationKey: String, CaseIterable {
         switch self {
         case .udp, .tcp, .announce, .streamingSchemes, .tapNetworks: true
         case .ipc, .http, .workers, .logLevel, .srtpEngine, .livenessSeconds, .timeoutSeconds,
-            .recordings, .streamingCA:
+            .recordings, .streamingCA, .nats, .node, .link, .region, .natsCreds, .natsCA,
+            .natsCert, .natsKey:
             false
         }
     }
@@ -45,9 +52,11 @@ package enum ConfigurationKey: String, CaseIterable {
         case .ipc: "PATH"
         case .recordings: "DIR"
         case .streamingSchemes: "SCHEME"
-        case .streamingCA: "FILE"
+        case .streamingCA, .natsCreds, .natsCA, .natsCert, .natsKey: "FILE"
+        case .nats: "URL"
+        case .node, .region: "NAME"
         case .tapNetworks: "NETWORK"
-        case .udp, .tcp, .http: "ADDR:PORT"
+        case .udp, .tcp, .http, .link: "ADDR:PORT"
         case .announce: "IP"
         case .workers: "N"
         case .logLevel: "LEVEL"
@@ -72,6 +81,14 @@ package enum ConfigurationKey: String, CaseIterable {
         case .streamingSchemes: "where live streams may go: rtmp, rtmps; may be repeated"
         case .streamingCA: "PEM certificates that rtmps servers' are signed with"
         case .tapNetworks: "where plain RTP may go, as 10.0.0.0/8; may be repeated"
+        case .nats: "share rooms with other nodes, by these NATS servers (commas between)"
+        case .node: "this node's name among them, with --nats"
+        case .link: "take links of the other nodes here, with --nats"
+        case .region: "where this node is; new rooms stay in the region"
+        case .natsCreds: "NATS credentials: a file with a JWT and a seed"
+        case .natsCA: "PEM certificates that NATS servers' are signed with"
+        case .natsCert: "PEM certificate for the NATS servers"
+        case .natsKey: "its key"
         }
     }
 
@@ -97,6 +114,15 @@ package enum ConfigurationKey: String, CaseIterable {
         case .streamingSchemes: configuration.streamingSchemes.joined(separator: ", ")
         case .streamingCA: configuration.streamingAuthority ?? "the system's"
         case .tapNetworks: configuration.tapNetworks.map(\.text).joined(separator: ", ")
+        // The URL may hold a password.
+        case .nats: configuration.cluster.urls == nil ? "none" : "set"
+        case .node: configuration.cluster.node?.rawValue ?? "none"
+        case .link: configuration.cluster.link?.endpointText ?? "none"
+        case .region: configuration.cluster.region ?? "none"
+        case .natsCreds: configuration.cluster.credentials ?? "none"
+        case .natsCA: configuration.cluster.authority ?? "the system's"
+        case .natsCert: configuration.cluster.certificate ?? "none"
+        case .natsKey: configuration.cluster.key ?? "none"
         }
     }
 
@@ -166,6 +192,8 @@ extension Configuration {
             }
             streamingAuthority = path
         case .tapNetworks: tapNetworks = try Self.networks(key, values)
+        case .nats, .node, .link, .region, .natsCreds, .natsCA, .natsCert, .natsKey:
+            try cluster.set(key, to: value)
         }
     }
 

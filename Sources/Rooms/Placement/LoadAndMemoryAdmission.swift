@@ -62,6 +62,13 @@ package struct WorkerLoadTracker: Sendable {
         return workers[worker].pressure
     }
 
+    /// Mean share of time for which the workers were busy when they last reported: 0 to 1.
+    package var meanBusy: Double {
+        guard !workers.isEmpty else { return 0 }
+        return Double(workers.reduce(0) { $0 + $1.pressure.busyPercent })
+            / Double(workers.count) / 100
+    }
+
     /// Whether a worker is too loaded to take new transports.
     package func isOverloaded(_ worker: Int) -> Bool {
         workers.indices.contains(worker) && workers[worker].pressure.step >= .joins

@@ -105,7 +105,10 @@ package final class DTLSIdentity: @unchecked Sendable {
     deinit { unsafe SSL_CTX_free(context) }
 
     /// Returns the hash of a certificate, or `nil` if OpenSSL cannot compute it.
-    static func digest(of certificate: OpaquePointer, _ kind: Fingerprint.Algorithm) -> [UInt8]? {
+    package static func digest(
+        of certificate: OpaquePointer,
+        _ kind: Fingerprint.Algorithm
+    ) -> [UInt8]? {
         let algorithm: OpaquePointer? =
             switch kind {
             case .sha256: unsafe EVP_sha256()
@@ -147,7 +150,9 @@ package final class DTLSIdentity: @unchecked Sendable {
     }
 
     /// Creates a self-signed certificate with a random name, valid from a day ago for 365 days.
-    private static func selfSigned(with key: OpaquePointer) throws(DTLSError) -> OpaquePointer {
+    ///
+    /// The caller frees it.
+    package static func selfSigned(with key: OpaquePointer) throws(DTLSError) -> OpaquePointer {
         guard let certificate = unsafe X509_new() else { throw .unavailable }
         let day = 86_400
         let serial = Digest.randomBytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } >> 1

@@ -12,7 +12,7 @@ package struct TCPListener: Sendable {
     package let address: Address
 
     /// Result of `accept`.
-    enum Arrival {
+    package enum Arrival {
         case connection(descriptor: Int32, remote: Address)
         /// The connection was closed before it was accepted.
         case gone
@@ -49,7 +49,7 @@ package struct TCPListener: Sendable {
     package func close() { kernel_close(descriptor) }
 
     /// Accepts one connection, if any is waiting.
-    func accept() -> Arrival {
+    package func accept() -> Arrival {
         var remote = kernel_address()
         let result = unsafe kernel_tcp_accept(
             descriptor,
@@ -63,6 +63,14 @@ package struct TCPListener: Sendable {
         case EMFILE, ENFILE, ENOBUFS, ENOMEM: return .noDescriptors
         default: return .gone
         }
+    }
+
+    /// Starts a connection to an address, without waiting for it.
+    package static func connect(to remote: Address) throws(SystemError) -> Int32 {
+        try SystemError.check(
+            kernel_tcp_connect(remote.kernel, remote.isIPv6, timeoutMilliseconds),
+            remote.endpointText
+        )
     }
 
     /// Maximum number of connections that wait in the kernel to be accepted.

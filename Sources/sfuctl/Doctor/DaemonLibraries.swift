@@ -4,7 +4,7 @@ import Foundation
 enum DaemonLibraries {
     private static let names = [
         "libssl", "libcrypto", "libsrtp2", "libIPSec_MB", "libavformat", "libavcodec", "libavutil",
-        "libswscale", "libopus", "libmicrohttpd",
+        "libswscale", "libnats", "libopus", "libmicrohttpd",
     ]
 
     /// Reads the contents of a `/proc/PID/maps`.

@@ -1,0 +1,56 @@
+import Links
+import Nodes
+
+/// Nodes, links and forwarded calls as they are now.
+struct MetricsNodes {
+    private let alive: Int
+    private let isRegistryReached: Bool
+    private let links: Int
+    private let strangers: UInt64
+    private let waiting: Int
+    private let counters: ClusterCounters
+
+    init(_ cluster: ClusterService) {
+        alive = cluster.core.aliveCount
+        isRegistryReached = cluster.core.isSynced
+        links = cluster.core.linkCount
+        strangers = cluster.links.strangers
+        waiting = cluster.core.waitingCount
+        counters = cluster.core.counters
+    }
+
+    /// Adds their metrics.
+    func add(to page: inout MetricsPage) {
+        let gauges: [(String, String, Double)] = [
+            ("sfud_nodes", "Nodes that are not lost, this one included.", Double(alive)),
+            ("sfud_registry_reached", "Whether the registry answers.", isRegistryReached ? 1 : 0),
+            ("sfud_links", "Links to other nodes that are up.", Double(links)),
+            ("sfud_node_calls_waiting", "Calls that wait for another node.", Double(waiting)),
+        ]
+        for (name, help, value) in gauges { page.add(name, .gauge, help, value) }
+        page.add(
+            "sfud_link_strangers_total",
+            .counter,
+            "Connections that proved to be no node's.",
+            Double(strangers)
+        )
+        for (name, help, path) in Self.sums {
+            page.add(name, .counter, help, Double(counters[keyPath: path]))
+        }
+    }
+
+    private static let sums: [(String, String, any KeyPath<ClusterCounters, UInt64> & Sendable)] =
+        [
+            ("sfud_nodes_lost_total", "Nodes whose lease has ended.", \.nodesLost),
+            ("sfud_node_calls_sent_total", "Calls sent to other nodes.", \.callsForwarded),
+            ("sfud_node_calls_repeated_total", "Of those, sent again.", \.callsRepeated),
+            ("sfud_node_calls_executed_total", "Calls executed for others.", \.callsExecuted),
+            (
+                "sfud_node_outcomes_unknown_total", "Calls whose outcome was lost with a node.",
+                \.outcomesUnknown
+            ),
+            ("sfud_node_events_sent_total", "Events sent to other nodes.", \.eventsSent),
+            ("sfud_node_events_received_total", "Events of other nodes.", \.eventsReceived),
+            ("sfud_rooms_yielded_total", "Rooms that another node has claimed.", \.roomsLost),
+        ]
+}

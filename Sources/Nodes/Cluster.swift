@@ -1,0 +1,163 @@
+import Contract
+package import RTP
+
+/// The part of a node that shares rooms' names and calls with the other nodes.
+///
+/// Sans-I/O: news of the registry, messages of links, calls and the time go in; requests to the
+/// registry, messages, answers and work for the local control plane come out.
+package struct Cluster {
+    let setup: NodeSetup
+    var members: Members
+    /// Rooms of all nodes as the registry shows them.
+    var directory: [String: KnownRoom] = [:]
+    /// Claims of this node to rooms' names.
+    var holds: [String: Hold] = [:]
+    /// Calls that wait for the registry to say where their room is.
+    var lookups: [String: [PendingCall]] = [:]
+    var peers: [NodeName: Peer] = [:]
+    /// Event subscriptions of connections at this node.
+    var subscriptions: [UInt64: Subscription] = [:]
+    /// Calls of other nodes that are executed here, by the connection number that stands for each.
+    var guests: [UInt64: Guest] = [:]
+    var registry = RegistryState()
+    var load = NodeLoad()
+    var lastNumber: UInt64 = 0
+    var lastGuest: UInt64 = Self.firstGuest
+    var beat: UInt64 = 0
+    private var nextTick: Instant
+    private var nextTidy: Instant
+    /// Unix time in seconds, for events that this node makes.
+    package var unixTime = 0.0
+    package internal(set) var counters = ClusterCounters()
+    private var output: [ClusterOutput] = []
+
+    /// What requests to the registry are for, and how far its news have come.
+    struct RegistryState {
+        enum Purpose {
+            case beat
+            case claim(String)
+            case release(String)
+            /// A look at an entry after a write has met a conflict.
+            case check(String)
+            case lookup(String)
+            /// A record that is marked as ended, or removed.
+            case tidy
+        }
+
+        var purposes: [UInt64: Purpose] = [:]
+        /// Keys met in a snapshot that is under way.
+        var snapshot: Set<String>?
+        /// Time since which the directory is complete.
+        var syncedSince: Instant?
+        var hasBeatUnderWay = false
+        var hasLeft = false
+        var tidying = 0
+    }
+
+    /// Makes the state of a node that starts; `rooms` are those that it has kept from before.
+    package init(_ setup: NodeSetup, rooms: [String], at now: Instant) {
+        self.setup = setup
+        members = Members(own: setup.name)
+        nextTick = now
+        nextTidy = now
+        for room in rooms {
+            holds[room] = Hold(term: 1, exists: true, stage: .claiming(until: nil))
+        }
+    }
+
+    /// Whether a connection number stands for a call of another node.
+    package static func isGuest(_ connection: UInt64) -> Bool { connection >= firstGuest }
+
+    /// Numbers of local connections stay below this one.
+    private static let firstGuest: UInt64 = 1 << 48
+
+    mutating func emit(_ item: ClusterOutput) { output.append(item) }
+
+    /// Returns the work in order, and clears it.
+    package mutating func takeOutput() -> [ClusterOutput] {
+        defer { output = [] }
+        return output
+    }
+
+    mutating func log(_ message: String, _ fields: [String: String], isWarning: Bool = false) {
+        emit(.log(isWarning: isWarning, message, fields))
+    }
+
+    mutating func nextNumber() -> UInt64 {
+        lastNumber += 1
+        return lastNumber
+    }
+
+    /// State that this node tells of itself.
+    package var state: NodeState { load.state }
+
+    /// Whether the directory is complete and the broker answers.
+    package var isSynced: Bool { registry.syncedSince != nil }
+
+    /// Next time that `expire(at:)` has something to do.
+    package var deadline: Instant { nextTick }
+
+    /// Does what is due.
+    package mutating func expire(at now: Instant) {
+        guard nextTick <= now else { return }
+        nextTick = now.advanced(milliseconds: Self.tickMilliseconds)
+        for name in members.expire(at: now) { lose(name, at: now) }
+        expireHolds(at: now)
+        expireLinks(at: now)
+        expireSubscriptions(at: now)
+        guard nextTidy <= now else { return }
+        nextTidy = now.advanced(milliseconds: Self.tidyMilliseconds)
+        writeBeat(at: now)
+        tidyDirectory(at: now)
+    }
+
+    /// Notes this node's own figures; they go out with the next beat, or at once with a new state.
+    package mutating func note(_ load: NodeLoad, at now: Instant) {
+        let isNewState = load.state != self.load.state
+        self.load = load
+        if isNewState { writeBeat(at: now) }
+    }
+
+    /// Removes this node's record, as the process ends.
+    package mutating func leave() {
+        registry.hasLeft = true
+        write(RegistryKey.member(setup.name), nil as MemberRecord?, .always, for: .beat)
+    }
+
+    private mutating func writeBeat(at now: Instant) {
+        guard !registry.hasBeatUnderWay, !registry.hasLeft else { return }
+        registry.hasBeatUnderWay = true
+        beat += 1
+        var record = MemberRecord(
+            boot: setup.boot,
+            link: setup.link,
+            fingerprint: setup.fingerprint,
+            region: setup.region
+        )
+        record.state = load.state
+        record.load = load.load
+        record.rooms = load.rooms
+        record.participants = load.participants
+        record.beat = beat
+        write(RegistryKey.member(setup.name), record, .always, for: .beat)
+    }
+
+    /// Answers a call with an error.
+    mutating func refuse(_ call: PendingCall, _ error: IPCError) {
+        let line = IPCReply.encoded(id: call.request.id, error: error)
+        switch call.origin {
+        case .here(let connection): emit(.line(connection: connection, line))
+        case .peer(let guest): answer(guest, line)
+        }
+    }
+
+    /// Lets the local control plane execute a call.
+    mutating func execute(_ call: PendingCall, creates room: String? = nil) {
+        if case .peer = call.origin { counters.callsExecuted &+= 1 }
+        emit(.execute(call.request, connection: call.origin.connection, creates: room))
+    }
+
+    static let tickMilliseconds: Int64 = 100
+    /// Time between two beats, and between two looks for records to clear.
+    static let tidyMilliseconds: Int64 = 1_000
+}

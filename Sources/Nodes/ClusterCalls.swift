@@ -1,0 +1,139 @@
+package import Contract
+package import RTP
+
+// Where calls go: to this node, to another one, or first to the registry.
+extension Cluster {
+    /// Takes a call of a connection at this node; it is answered exactly once.
+    package mutating func receive(
+        _ request: IPCRequest,
+        line: [UInt8],
+        from connection: UInt64,
+        at now: Instant
+    ) {
+        let call = PendingCall(request: request, line: line, origin: .here(connection))
+        if request.method == EventsSubscribe.name {
+            subscribe(call, connection, at: now)
+        } else {
+            route(call, at: now)
+        }
+    }
+
+    /// Sends a call where its room is.
+    mutating func route(_ call: PendingCall, at now: Instant) {
+        guard let room = call.room else { return execute(call) }
+        if holds[room] != nil { return executeHeld(call, room, at: now) }
+        let creates = call.request.method == RoomCreate.name
+        if let known = directory[room], known.record.home != setup.name,
+            !isOver(known.record, at: now)
+        {
+            return forward(call, to: known.record, at: now)
+        }
+        if creates { return place(call, room, at: now) }
+        if directory[room] != nil || call.wasLookedUp { return execute(call) }
+        lookUp(call, room)
+    }
+
+    /// Executes a call for a room of this node, or lets it wait until the name is settled.
+    private mutating func executeHeld(_ call: PendingCall, _ room: String, at now: Instant) {
+        guard let hold = holds[room] else { return }
+        switch hold.stage {
+        case .held: execute(call)
+        case .claiming where hold.exists: execute(call)
+        case .claiming, .releasing:
+            guard hold.waiting.count < Self.waitingLimit else {
+                return refuse(call, .limitReached("nodeCallsWaiting", Self.waitingLimit))
+            }
+            holds[room]?.waiting.append(call)
+        }
+    }
+
+    /// Finds the node of a new room.
+    private mutating func place(_ call: PendingCall, _ room: String, at now: Instant) {
+        // Bad params are refused here, without asking the registry for the name.
+        do throws(IPCError) {
+            _ = try call.request.params(RoomCreate.Params.self)
+        } catch {
+            return execute(call)
+        }
+        guard isSynced else { return refuse(call, .registryAway()) }
+        if case .here = call.origin, let target = members.placement(), target != setup.name,
+            let member = members[target]
+        {
+            let record = RoomRecord(home: target, boot: member.record.boot, term: 0)
+            return forward(call, to: record, at: now)
+        }
+        claim(room, for: call, at: now)
+    }
+
+    private mutating func lookUp(_ call: PendingCall, _ room: String) {
+        guard isSynced else { return refuse(call, .registryAway()) }
+        if lookups[room] == nil {
+            guard lookups.count < Self.lookupLimit else { return execute(call) }
+            lookups[room] = []
+            let number = nextNumber()
+            registry.purposes[number] = .lookup(room)
+            emit(.registry(.read(number: number, key: RegistryKey.room(room).text)))
+        }
+        guard lookups[room]?.count ?? 0 < Self.waitingLimit else {
+            return refuse(call, .limitReached("nodeCallsWaiting", Self.waitingLimit))
+        }
+        lookups[room]?.append(call)
+    }
+
+    /// Sends the calls on that have waited for a look at the registry.
+    mutating func finishLookup(_ room: String, _ outcome: RegistryOutcome, at now: Instant) {
+        for var call in lookups.removeValue(forKey: room) ?? [] {
+            if outcome == .failed {
+                refuse(call, .registryAway())
+            } else {
+                call.wasLookedUp = true
+                route(call, at: now)
+            }
+        }
+    }
+
+    /// Sends a call to the room's home over the link.
+    private mutating func forward(_ call: PendingCall, to record: RoomRecord, at now: Instant) {
+        guard case .here(let connection) = call.origin else {
+            // The caller's node knows less than this one: it asks the registry again.
+            guard case .peer(let guest) = call.origin else { return }
+            if call.request.method == RoomCreate.name, let room = call.room {
+                refuse(call, .alreadyExists(RoomID(room)))
+            } else {
+                sendAway(guest)
+            }
+            return
+        }
+        let home = record.home
+        guard members[home] != nil else { return refuse(call, .nodeUnreachable(home)) }
+        let waiting = peers[home]?.calls.count ?? 0
+        guard waiting < Self.waitingLimit else {
+            return refuse(call, .limitReached("nodeCallsWaiting", Self.waitingLimit))
+        }
+        let number = nextNumber()
+        let outgoing = OutgoingCall(call: call, boot: record.boot, connection: connection, at: now)
+        counters.callsForwarded &+= 1
+        peers[home, default: Peer()].calls[number] = outgoing
+        sendCall(number, to: home)
+        connectIfNeeded(home, at: now)
+    }
+
+    /// Whether a room has ended with its home.
+    func isOver(_ record: RoomRecord, at now: Instant) -> Bool {
+        if record.ended { return true }
+        if members[record.home] == nil {
+            // Its node's record may come a moment later, after the registry was lost.
+            return registry.syncedSince.map {
+                now.milliseconds(since: $0) >= Self.unknownMilliseconds
+            } ?? false
+        }
+        return !members.isAlive(record.home, boot: record.boot)
+    }
+
+    /// Calls that wait for one room or one link.
+    static let waitingLimit = 10_000
+    /// Rooms looked up at one time; calls for further ones are answered without a look.
+    static let lookupLimit = 1_000
+    /// Time after which a home without a record counts as lost.
+    static let unknownMilliseconds: Int64 = 10_000
+}

@@ -1,0 +1,333 @@
+import Contract
+import JSON
+import RTP
+
+/// Event subscription of a connection at this node, with the nodes that send it events.
+struct Subscription {
+    /// Events that a node is asked for when the subscription begins there.
+    enum Beginning {
+        /// As the caller asked.
+        case asAsked
+        /// The node got its first room later: all events of its rooms.
+        case allOfRooms
+        /// The link was lost: what came since.
+        case goingOn
+    }
+
+    struct Attachment {
+        var beginning: Beginning
+        var isAsked = false
+        var isAttached = false
+    }
+
+    var call: PendingCall
+    var params: EventsSubscribe.Params
+    var interest: FeedInterest
+    var attachments: [NodeName: Attachment] = [:]
+    /// Latest time of the reply, until it is given.
+    var replyBy: Instant?
+    /// Events of other nodes that came before the reply.
+    var early: [[UInt8]] = []
+}
+
+// Events of rooms at other nodes, for connections of this one.
+extension Cluster {
+    /// Subscribes a connection here and at the nodes that have its rooms; then it is answered.
+    mutating func subscribe(_ call: PendingCall, _ connection: UInt64, at now: Instant) {
+        guard let params = try? call.request.params(EventsSubscribe.Params.self),
+            (params.since ?? [:]).values.allSatisfy({ $0 >= 0 })
+        else { return execute(call) }
+        if subscriptions[connection]?.replyBy != nil { finishSubscribe(connection, at: now) }
+        let before = subscriptions[connection]
+        var subscription = Subscription(
+            call: call,
+            params: params,
+            interest: FeedInterest(params)
+        )
+        subscription.replyBy = now.advanced(milliseconds: Self.subscribeMilliseconds)
+        subscriptions[connection] = subscription
+        let homes = homes(for: subscription.interest, at: now)
+        for (node, attachment) in before?.attachments ?? [:]
+        where attachment.isAsked && !homes.contains(node) {
+            emit(.send(node, .closed(connection: connection)))
+        }
+        for node in homes {
+            subscriptions[connection]?.attachments[node] = .init(beginning: .asAsked)
+            attach(connection, to: node, at: now)
+        }
+        if homes.isEmpty { finishSubscribe(connection, at: now) }
+    }
+
+    private func homes(for interest: FeedInterest, at now: Instant) -> [NodeName] {
+        var homes: Set<NodeName> = []
+        for (room, known) in directory
+        where known.record.home != setup.name && interest.includes(room: room) {
+            if !isOver(known.record, at: now) { homes.insert(known.record.home) }
+        }
+        return homes.sorted()
+    }
+
+    /// Executes the local part of a subscription, which replies, and passes on what came before.
+    private mutating func finishSubscribe(_ connection: UInt64, at now: Instant) {
+        guard var subscription = subscriptions[connection], subscription.replyBy != nil else {
+            return
+        }
+        subscription.replyBy = nil
+        let early = subscription.early
+        subscription.early = []
+        subscriptions[connection] = subscription
+        var call = subscription.call
+        if let since = subscription.params.since, case .object(var params) = call.request.params {
+            var own: [String: JSON] = [:]
+            for (room, seq) in since {
+                let known = directory[room.rawValue]
+                guard known == nil || known?.record.home == setup.name else { continue }
+                own[room.rawValue] = .integer(seq)
+            }
+            params["since"] = .object(own)
+            call.request.params = .object(params)
+        }
+        execute(call)
+        for line in early { emit(.line(connection: connection, line)) }
+    }
+
+    /// Asks a node for the events of its rooms that a connection wants.
+    private mutating func attach(_ connection: UInt64, to node: NodeName, at now: Instant) {
+        guard let subscription = subscriptions[connection], let member = members[node],
+            let attachment = subscription.attachments[node], !attachment.isAsked
+        else { return }
+        subscriptions[connection]?.attachments[node]?.isAsked = true
+        var params = EventsSubscribe.Params(
+            rooms: subscription.params.rooms,
+            events: subscription.params.events
+        )
+        params.since = since(subscription, attachment.beginning, at: node)
+        let request = IPCRequest(
+            id: .integer(0),
+            method: EventsSubscribe.name,
+            params: JSON.value(of: params)
+        )
+        let line = request.encoded()
+        let call = PendingCall(request: request, line: line, origin: .here(connection))
+        var outgoing = OutgoingCall(
+            call: call,
+            boot: member.record.boot,
+            connection: connection,
+            at: now
+        )
+        outgoing.subscriber = connection
+        let number = nextNumber()
+        peers[node, default: Peer()].calls[number] = outgoing
+        sendCall(number, to: node)
+        connectIfNeeded(node, at: now)
+    }
+
+    /// Returns the `since` for a node: the last events seen of its rooms.
+    private func since(
+        _ subscription: Subscription,
+        _ beginning: Subscription.Beginning,
+        at node: NodeName
+    ) -> [RoomID: Int64] {
+        var rooms = directory.filter { $0.value.record.home == node && !$0.value.record.ended }
+            .map(\.key)
+        let positions = peers[node]?.positions ?? [:]
+        if beginning == .goingOn { rooms += positions.keys.filter { directory[$0] == nil } }
+        let asked = subscription.params.since ?? [:]
+        var since: [RoomID: Int64] = [:]
+        for room in rooms where subscription.interest.includes(room: room) {
+            let id = RoomID(room)
+            switch beginning {
+            case .asAsked: since[id] = asked[id]
+            case .allOfRooms: since[id] = asked[id] ?? 0
+            case .goingOn: since[id] = Int64(clamping: positions[room] ?? 0)
+            }
+        }
+        return since
+    }
+
+    mutating func noteAttached(_ connection: UInt64, to node: NodeName, at now: Instant) {
+        guard subscriptions[connection]?.attachments[node] != nil else { return }
+        subscriptions[connection]?.attachments[node]?.isAttached = true
+        subscriptions[connection]?.attachments[node]?.beginning = .goingOn
+        let isComplete = subscriptions[connection]?.attachments.values.allSatisfy(\.isAttached)
+        if isComplete == true { finishSubscribe(connection, at: now) }
+    }
+
+    /// Attaches the connections that want a room's events and do not get those of its node.
+    mutating func attachAll(to node: NodeName, for room: String, at now: Instant) {
+        for (connection, subscription) in subscriptions
+        where subscription.interest.includes(room: room) {
+            guard subscription.attachments[node] == nil else { continue }
+            subscriptions[connection]?.attachments[node] = .init(beginning: .allOfRooms)
+            attach(connection, to: node, at: now)
+        }
+    }
+
+    /// Attaches connections again after the link was lost.
+    mutating func attachAll(to node: NodeName, at now: Instant) {
+        for connection in subscriptions.keys { attach(connection, to: node, at: now) }
+    }
+
+    mutating func detachAll(from node: NodeName) {
+        for connection in subscriptions.keys
+        where subscriptions[connection]?.attachments[node] != nil {
+            subscriptions[connection]?.attachments[node]?.isAsked = false
+            subscriptions[connection]?.attachments[node]?.isAttached = false
+        }
+    }
+
+    /// Whether a connection waits for the events of a node.
+    func isFeedWanted(from node: NodeName) -> Bool {
+        subscriptions.values.contains { $0.attachments[node]?.isAttached == false }
+    }
+
+    mutating func expireSubscriptions(at now: Instant) {
+        for (connection, subscription) in subscriptions {
+            guard let end = subscription.replyBy, end <= now else { continue }
+            finishSubscribe(connection, at: now)
+        }
+    }
+
+    /// Forgets a closed connection of this node.
+    package mutating func connectionClosed(_ connection: UInt64) {
+        guard let subscription = subscriptions.removeValue(forKey: connection) else { return }
+        for (node, attachment) in subscription.attachments where attachment.isAsked {
+            if peers[node]?.link == .up { emit(.send(node, .closed(connection: connection))) }
+        }
+    }
+
+    /// Passes an event of another node on.
+    mutating func relay(
+        _ line: [UInt8],
+        _ name: String,
+        _ room: String,
+        _ seq: UInt64,
+        to connections: [UInt64],
+        from node: NodeName
+    ) {
+        counters.eventsReceived &+= 1
+        if !room.isEmpty {
+            if name == RoomCreated.event { peers[node]?.closed.remove(room) }
+            guard peers[node]?.closed.contains(room) == false else { return }
+            if name == RoomClosed.event, directory[room]?.record.home != node {
+                peers[node]?.positions[room] = nil
+            } else {
+                peers[node]?.positions[room] = seq
+                if name == RoomClosed.event { peers[node]?.closed.insert(room) }
+            }
+        }
+        for connection in connections { deliver(line, to: connection) }
+    }
+
+    private mutating func deliver(_ line: [UInt8], to connection: UInt64) {
+        guard let subscription = subscriptions[connection] else { return }
+        if subscription.replyBy != nil {
+            subscriptions[connection]?.early.append(line)
+        } else {
+            emit(.line(connection: connection, line))
+        }
+    }
+
+    mutating func note(_ positions: [String: UInt64], of node: NodeName) {
+        for (room, seq) in positions {
+            let known = peers[node]?.positions[room] ?? 0
+            peers[node]?.positions[room] = max(seq, known)
+        }
+    }
+
+    /// Forgets a room whose record is gone, once its end was told.
+    mutating func forgetPosition(of room: String, at node: NodeName) {
+        guard peers[node]?.closed.remove(room) != nil else { return }
+        peers[node]?.positions[room] = nil
+    }
+
+    /// Tells the end of the rooms that a node had in an earlier life.
+    mutating func announceLoss(of room: String, boot: String) {
+        guard let known = directory[room], known.record.boot != boot, !known.record.ended else {
+            return
+        }
+        announceLoss(of: room, from: known.record)
+    }
+
+    /// Tells that a room has ended with its node, which can no longer do so.
+    mutating func announceLoss(of room: String, from record: RoomRecord) {
+        guard peers[record.home, default: Peer()].closed.insert(room).inserted else { return }
+        let last = peers[record.home]?.positions.removeValue(forKey: room) ?? 0
+        let line = IPCEvent.encoded(
+            RoomClosed(reason: Self.lossReason),
+            room: RoomID(room),
+            seq: Int64(clamping: last) &+ 1,
+            time: unixTime,
+            audience: .all
+        )
+        for (connection, subscription) in subscriptions
+        where subscription.interest.includes(RoomClosed.event, in: room) {
+            deliver(line, to: connection)
+        }
+    }
+
+    /// Reason in `room.closed` of a room that has ended with its node.
+    package static let lossReason = "node-lost"
+    /// Longest time for which the reply to `events.subscribe` waits for other nodes.
+    static let subscribeMilliseconds: Int64 = 2_000
+}
+
+// Events of this node's rooms, for connections of others.
+extension Cluster {
+    /// Takes the subscription of a connection at another node, with the events that it missed.
+    ///
+    /// `positions` has the `seq` of the last event of each room of this node.
+    package mutating func subscribed(
+        _ number: UInt64,
+        replay: [(name: String, line: [UInt8])],
+        positions: [String: UInt64]
+    ) {
+        guard let guest = guests.removeValue(forKey: number), let interest = guest.interest,
+            peers[guest.node]?.link == .up
+        else { return }
+        peers[guest.node]?.interests[guest.connection] = interest
+        for event in replay {
+            counters.eventsSent &+= 1
+            let message = LinkMessage.event(
+                connections: [guest.connection],
+                room: "",
+                seq: 0,
+                name: event.name,
+                line: event.line
+            )
+            emit(.send(guest.node, message))
+        }
+        var chunk: [String: UInt64] = [:]
+        for (room, seq) in positions where interest.includes(room: room) {
+            chunk[room] = seq
+            guard chunk.count == LinkMessage.positionLimit else { continue }
+            emit(.send(guest.node, .positions(chunk)))
+            chunk = [:]
+        }
+        if !chunk.isEmpty { emit(.send(guest.node, .positions(chunk))) }
+    }
+
+    /// Passes an event of a room of this node to the nodes whose connections want it.
+    package mutating func send(_ line: [UInt8], _ name: String, in room: String, seq: UInt64) {
+        for (node, peer) in peers where peer.link == .up && !peer.interests.isEmpty {
+            let connections = peer.interests.filter { $0.value.includes(name, in: room) }.keys
+            guard !connections.isEmpty else { continue }
+            counters.eventsSent &+= 1
+            let message = LinkMessage.event(
+                connections: connections.sorted(),
+                room: room,
+                seq: seq,
+                name: name,
+                line: line
+            )
+            emit(.send(node, message))
+        }
+    }
+}
+
+extension JSON {
+    /// Returns a value as a tree.
+    fileprivate static func value(of value: some Encodable) -> JSON {
+        (try? JSON(parsing: JSON.encoded(value))) ?? [:]
+    }
+}

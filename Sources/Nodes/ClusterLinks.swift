@@ -1,0 +1,206 @@
+import Contract
+package import RTP
+
+/// Another node: its link, and what goes over it.
+struct Peer {
+    enum Link: Equatable {
+        case down
+        case connecting
+        case up
+    }
+
+    var link = Link.down
+    /// Calls of this node that the other has not answered, by number.
+    var calls: [UInt64: OutgoingCall] = [:]
+    /// `seq` of the last event of each of its rooms that came here.
+    var positions: [String: UInt64] = [:]
+    /// Rooms of it whose end was told.
+    var closed: Set<String> = []
+    var incoming = IncomingCalls()
+    /// Events that its connections receive from here.
+    var interests: [UInt64: FeedInterest] = [:]
+    /// Round-trip time of the link, in milliseconds.
+    var roundTrip: Double?
+}
+
+/// A call that was sent to another node, or waits for the link.
+struct OutgoingCall {
+    var call: PendingCall
+    /// Life of the node that it is for.
+    var boot: String
+    var connection: UInt64
+    /// Whether it was sent at least once.
+    var wasSent = false
+    /// Time since which it has waited for a link.
+    var waitingSince: Instant?
+    /// Connection whose event subscription the call begins.
+    var subscriber: UInt64?
+
+    init(call: PendingCall, boot: String, connection: UInt64, at now: Instant) {
+        self.call = call
+        self.boot = boot
+        self.connection = connection
+        waitingSince = now
+    }
+}
+
+/// A call of another node that is executed here.
+struct Guest {
+    var node: NodeName
+    var boot: String
+    var number: UInt64
+    var connection: UInt64
+    var interest: FeedInterest?
+}
+
+// Calls that other nodes execute.
+extension Cluster {
+    /// Sends a call if the link is up.
+    mutating func sendCall(_ number: UInt64, to node: NodeName) {
+        guard let peer = peers[node], peer.link == .up, let call = peer.calls[number] else {
+            return
+        }
+        if call.wasSent { counters.callsRepeated &+= 1 }
+        peers[node]?.calls[number]?.wasSent = true
+        peers[node]?.calls[number]?.waitingSince = nil
+        let message = LinkMessage.call(
+            number: number,
+            answered: peer.calls.keys.min() ?? number,
+            connection: call.connection,
+            line: call.call.line
+        )
+        emit(.send(node, message))
+    }
+
+    mutating func connectIfNeeded(_ node: NodeName, at now: Instant) {
+        guard peers[node, default: Peer()].link == .down, let member = members[node],
+            !member.isLost
+        else { return }
+        peers[node, default: Peer()].link = .connecting
+        let (address, fingerprint) = (member.record.link, member.record.fingerprint)
+        emit(.connect(node, address: address, fingerprint: fingerprint))
+    }
+
+    /// Takes news of a link: it can carry messages, or has ended.
+    package mutating func linkChanged(_ node: NodeName, isUp: Bool, at now: Instant) {
+        guard let member = members[node] else { return }
+        peers[node, default: Peer()].link = isUp ? .up : .down
+        if isUp {
+            members.hear(node, at: now)
+            log("link up", ["node": node.rawValue])
+            failCalls(to: node, exceptOf: member.record.boot)
+            for number in peers[node]?.calls.keys.sorted() ?? [] { sendCall(number, to: node) }
+            attachAll(to: node, at: now)
+        } else {
+            members.silence(node)
+            peers[node]?.interests = [:]
+            peers[node]?.roundTrip = nil
+            for (number, call) in peers[node]?.calls ?? [:] {
+                if call.subscriber != nil {
+                    peers[node]?.calls[number] = nil
+                } else if call.waitingSince == nil {
+                    peers[node]?.calls[number]?.waitingSince = now
+                }
+            }
+            detachAll(from: node)
+        }
+    }
+
+    package mutating func noteRoundTrip(_ milliseconds: Double, of node: NodeName) {
+        peers[node]?.roundTrip = milliseconds
+    }
+
+    /// Takes a message of another node.
+    package mutating func receive(_ message: LinkMessage, from node: NodeName, at now: Instant) {
+        guard members[node] != nil else { return }
+        members.hear(node, at: now)
+        switch message {
+        case .call(let number, let answered, let connection, let line):
+            host(number, answered: answered, connection, line, of: node, at: now)
+        case .reply(let number, let line): finish(number, from: node, at: now) { $0.reply(line) }
+        case .forgotten(let number):
+            finish(number, from: node, at: now) { $0.refuse(.outcomeUnknown(node)) }
+        case .notHere(let number): moveOn(number, from: node, at: now)
+        case .event(let connections, let room, let seq, let name, let line):
+            relay(line, name, room, seq, to: connections, from: node)
+        case .positions(let positions): note(positions, of: node)
+        case .closed(let connection): peers[node]?.interests[connection] = nil
+        case .ping, .pong: break
+        }
+    }
+
+    private mutating func finish(
+        _ number: UInt64,
+        from node: NodeName,
+        at now: Instant,
+        _ answer: (OutgoingCall) -> ClusterOutput
+    ) {
+        guard let call = peers[node]?.calls.removeValue(forKey: number) else { return }
+        if let subscriber = call.subscriber {
+            noteAttached(subscriber, to: node, at: now)
+        } else {
+            let output = answer(call)
+            if output == call.refuse(.outcomeUnknown(node)) { counters.outcomesUnknown &+= 1 }
+            emit(output)
+        }
+    }
+
+    /// Asks the registry for the room of a call that the other node does not have.
+    private mutating func moveOn(_ number: UInt64, from node: NodeName, at now: Instant) {
+        guard var call = peers[node]?.calls.removeValue(forKey: number)?.call else { return }
+        guard let room = call.room, !call.wasLookedUp else { return execute(call) }
+        call.wasLookedUp = true
+        if lookups[room] != nil {
+            lookups[room]?.append(call)
+        } else {
+            lookups[room] = [call]
+            let request = nextNumber()
+            registry.purposes[request] = .lookup(room)
+            emit(.registry(.read(number: request, key: RegistryKey.room(room).text)))
+        }
+    }
+
+    /// Answers the calls that a life of a node will not answer: all but those for `boot`.
+    mutating func failCalls(to node: NodeName, exceptOf boot: String?) {
+        for (number, call) in peers[node]?.calls ?? [:] where call.boot != boot {
+            peers[node]?.calls[number] = nil
+            fail(call, at: node)
+        }
+    }
+
+    private mutating func fail(_ call: OutgoingCall, at node: NodeName) {
+        guard call.subscriber == nil else { return }
+        if call.wasSent { counters.outcomesUnknown &+= 1 }
+        emit(call.refuse(call.wasSent ? .outcomeUnknown(node) : .nodeUnreachable(node)))
+    }
+
+    /// Connects where calls or subscriptions wait, and answers calls that have waited too long.
+    mutating func expireLinks(at now: Instant) {
+        for (node, peer) in peers {
+            for (number, call) in peer.calls {
+                guard let since = call.waitingSince,
+                    now.milliseconds(since: since) >= Self.linkMilliseconds
+                else { continue }
+                peers[node]?.calls[number] = nil
+                fail(call, at: node)
+            }
+            if peer.link == .down, !peer.calls.isEmpty || isFeedWanted(from: node) {
+                connectIfNeeded(node, at: now)
+            }
+            peers[node]?.incoming.expire(at: now)
+        }
+    }
+
+    /// Longest time for which a call waits for a link.
+    static let linkMilliseconds: Int64 = 10_000
+}
+
+extension OutgoingCall {
+    fileprivate func reply(_ line: [UInt8]) -> ClusterOutput {
+        .line(connection: call.origin.connection, line)
+    }
+
+    fileprivate func refuse(_ error: IPCError) -> ClusterOutput {
+        reply(IPCReply.encoded(id: call.request.id, error: error))
+    }
+}

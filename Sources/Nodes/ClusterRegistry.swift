@@ -1,0 +1,230 @@
+import JSON
+package import RTP
+
+// News of the registry, and records that others have left behind.
+extension Cluster {
+    /// Takes news of the registry.
+    package mutating func receive(_ update: RegistryUpdate, at now: Instant) {
+        switch update {
+        case .away(let reason):
+            if isSynced { log("registry away", ["cause": reason], isWarning: true) }
+            registry.syncedSince = nil
+        case .snapshot: registry.snapshot = []
+        case .entry(let key, let revision, let value):
+            registry.snapshot?.insert(key)
+            note(key, revision, value, at: now)
+        case .complete: finishSnapshot(at: now)
+        case .outcome(let outcome, let number):
+            guard let purpose = registry.purposes.removeValue(forKey: number) else { return }
+            note(outcome, of: purpose, at: now)
+        }
+    }
+
+    private mutating func note(
+        _ outcome: RegistryOutcome,
+        of purpose: RegistryState.Purpose,
+        at now: Instant
+    ) {
+        switch purpose {
+        case .beat: registry.hasBeatUnderWay = false
+        case .claim(let room): noteWritten(room, outcome, isClaim: true, at: now)
+        case .release(let room): noteWritten(room, outcome, isClaim: false, at: now)
+        case .check(let room):
+            noteRead(room, outcome, at: now)
+            noteChecked(room, outcome, at: now)
+        case .lookup(let room):
+            noteRead(room, outcome, at: now)
+            finishLookup(room, outcome, at: now)
+        case .tidy: registry.tidying -= 1
+        }
+    }
+
+    private mutating func noteRead(_ room: String, _ outcome: RegistryOutcome, at now: Instant) {
+        switch outcome {
+        case .found(let revision, let value):
+            note(RegistryKey.room(room).text, revision, value, at: now)
+        case .absent:
+            directory[room] = nil
+            holds[room]?.revision = nil
+        case .stored, .conflict, .failed: break
+        }
+    }
+
+    private mutating func note(
+        _ key: String,
+        _ revision: UInt64,
+        _ value: [UInt8]?,
+        at now: Instant
+    ) {
+        switch RegistryKey(key) {
+        case .member(let name):
+            guard let value, let record = JSON.record(MemberRecord.self, of: value) else {
+                if name != setup.name { forget(name) }
+                return
+            }
+            noteMember(name, record, revision, at: now)
+        case .room(let room):
+            noteRoom(
+                room,
+                value.flatMap { JSON.record(RoomRecord.self, of: $0) },
+                revision,
+                at: now
+            )
+        case nil: break
+        }
+    }
+
+    private mutating func noteMember(
+        _ name: NodeName,
+        _ record: MemberRecord,
+        _ revision: UInt64,
+        at now: Instant
+    ) {
+        let before = members[name]
+        guard let isNewLife = members.note(record, of: name, revision: revision, at: now) else {
+            return log("node left out", ["node": name.rawValue, "limit": "\(Members.limit)"])
+        }
+        if name == setup.name {
+            if record.boot != setup.boot, before?.record.boot == setup.boot {
+                log("another node has this name", ["node": name.rawValue], isWarning: true)
+            }
+            return
+        }
+        if before == nil || before?.isLost == true {
+            log("node found", ["node": name.rawValue, "link": record.link])
+        }
+        if before?.record.fingerprint != record.fingerprint { tellTrust() }
+        if isNewLife {
+            log("node began again", ["node": name.rawValue])
+            failCalls(to: name, exceptOf: record.boot)
+            emit(.disconnect(name))
+            for room in directory.filter({ $0.value.record.home == name }).keys {
+                announceLoss(of: room, boot: record.boot)
+            }
+        }
+    }
+
+    private mutating func forget(_ name: NodeName) {
+        guard members[name] != nil else { return }
+        members.remove(name)
+        failCalls(to: name, exceptOf: nil)
+        peers[name] = nil
+        emit(.disconnect(name))
+        tellTrust()
+    }
+
+    private mutating func tellTrust() {
+        var trusted: [String: NodeName] = [:]
+        for (name, member) in members.table where name != setup.name {
+            trusted[member.record.fingerprint] = name
+        }
+        emit(.trust(trusted))
+    }
+
+    /// Takes the end of a node's lease.
+    mutating func lose(_ name: NodeName, at now: Instant) {
+        counters.nodesLost &+= 1
+        log("node lost", ["node": name.rawValue], isWarning: true)
+        failCalls(to: name, exceptOf: nil)
+        emit(.disconnect(name))
+    }
+
+    /// Takes a room's record, or its removal.
+    mutating func noteRoom(
+        _ room: String,
+        _ record: RoomRecord?,
+        _ revision: UInt64,
+        isWiped: Bool = false,
+        at now: Instant
+    ) {
+        let before = directory[room]
+        // In a snapshot revisions may begin again, as the bucket may be another one.
+        let isOld = registry.snapshot == nil && !isWiped
+        if let before, isOld, revision < before.revision { return }
+        directory[room] = record.map { record in
+            let endedSince = record.ended ? before?.endedSince ?? now : nil
+            return KnownRoom(record: record, revision: revision, endedSince: endedSince)
+        }
+        if let before, before.record.home != setup.name, !before.record.ended {
+            if let record {
+                let isSame = record.home == before.record.home && record.boot == before.record.boot
+                if record.ended || !isSame { announceLoss(of: room, from: before.record) }
+            } else if !isWiped {
+                forgetPosition(of: room, at: before.record.home)
+            }
+        }
+        reconcile(room, revision: revision, isWiped: isWiped, at: now)
+        if let known = directory[room], known.record.home != setup.name, !known.record.ended {
+            attachAll(to: known.record.home, for: room, at: now)
+        }
+    }
+
+    /// Compares the directory with the entries of a snapshot: others were wiped.
+    private mutating func finishSnapshot(at now: Instant) {
+        guard let met = registry.snapshot else { return }
+        registry.snapshot = nil
+        if registry.syncedSince == nil {
+            log(
+                "registry read",
+                ["nodes": "\(members.table.count)", "rooms": "\(directory.count)"]
+            )
+        }
+        registry.syncedSince = registry.syncedSince ?? now
+        let rooms = Set(directory.keys).union(holds.keys)
+        for room in rooms where !met.contains(RegistryKey.room(room).text) {
+            noteRoom(room, nil, 0, isWiped: true, at: now)
+        }
+        for room in holds.keys { pursue(room, at: now) }
+    }
+
+    mutating func write(
+        _ key: RegistryKey,
+        _ record: (some Encodable)?,
+        _ condition: WriteCondition,
+        for purpose: RegistryState.Purpose
+    ) {
+        let number = nextNumber()
+        registry.purposes[number] = purpose
+        let value = record.map { JSON.encoded($0) }
+        emit(.registry(.write(number: number, key: key.text, value: value, condition)))
+    }
+
+    /// Marks rooms as ended whose home is gone, and later removes what nobody needs.
+    ///
+    /// The first of the living nodes by name does that, and each node for its own earlier lives.
+    mutating func tidyDirectory(at now: Instant) {
+        guard isSynced, members.isCurrent(at: now) else { return }
+        let isFirst = members.alive.first == setup.name
+        for (room, known) in directory where registry.tidying < Self.tidyingLimit {
+            let isMine = known.record.home == setup.name && known.record.boot != setup.boot
+            guard isFirst || isMine, holds[room] == nil else { continue }
+            if let since = known.endedSince {
+                guard now.milliseconds(since: since) >= Self.keepMilliseconds else { continue }
+                tidy(.room(room), nil as RoomRecord?, known.revision)
+            } else if isMine || isOver(known.record, at: now) {
+                var record = known.record
+                record.ended = true
+                tidy(.room(room), record, known.revision)
+            }
+        }
+        guard isFirst else { return }
+        for (name, member) in members.table where member.isLost {
+            guard now.milliseconds(since: member.changed) >= Self.keepMilliseconds else { continue }
+            tidy(.member(name), nil as MemberRecord?, member.revision)
+        }
+    }
+
+    private mutating func tidy(
+        _ key: RegistryKey,
+        _ record: (some Encodable)?,
+        _ revision: UInt64
+    ) {
+        registry.tidying += 1
+        write(key, record, .revision(revision), for: .tidy)
+    }
+
+    /// Records that are marked or removed at one time.
+    static let tidyingLimit = 200
+    /// Time for which records of ended rooms and lost nodes are kept.
+    static let keepMilliseconds: Int64 = 60_000
+}

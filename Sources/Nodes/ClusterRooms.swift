@@ -1,0 +1,237 @@
+import Contract
+package import RTP
+
+/// A room's record with its revision.
+struct KnownRoom {
+    var record: RoomRecord
+    var revision: UInt64
+    /// Time at which the record was seen as ended.
+    var endedSince: Instant?
+}
+
+/// This node's claim to a room's name.
+struct Hold {
+    enum Stage: Equatable {
+        /// The registry is asked for the name; calls that wait are refused at this time.
+        case claiming(until: Instant?)
+        case held
+        /// The room has ended, and the registry is told.
+        case releasing
+    }
+
+    var term: UInt64
+    /// Whether the control plane has the room.
+    var exists: Bool
+    var stage: Stage
+    /// Revision of our record, or of the deletion before it.
+    var revision: UInt64?
+    var isWriting = false
+    var retry: Instant?
+    var waiting: [PendingCall] = []
+}
+
+// Claims to rooms' names.
+extension Cluster {
+    /// Claims the name of a new room for a call that creates it.
+    mutating func claim(_ room: String, for call: PendingCall, at now: Instant) {
+        let until = now.advanced(milliseconds: Self.claimMilliseconds)
+        var hold = Hold(term: 1, exists: false, stage: .claiming(until: until))
+        hold.waiting = [call]
+        holds[room] = hold
+        pursue(room, at: now)
+    }
+
+    /// Takes the next step for a claim or a release, if none is under way.
+    mutating func pursue(_ room: String, at now: Instant) {
+        guard let hold = holds[room], !hold.isWriting, isSynced else { return }
+        switch hold.stage {
+        case .held: break
+        case .releasing:
+            guard let known = directory[room], isOwn(known.record) else {
+                return finishRelease(room, at: now)
+            }
+            request(room, nil, .revision(known.revision), for: .release(room))
+        case .claiming: pursueClaim(room, hold, at: now)
+        }
+    }
+
+    private mutating func pursueClaim(_ room: String, _ hold: Hold, at now: Instant) {
+        var term = hold.term
+        var condition = hold.revision.map(WriteCondition.revision) ?? .absent
+        if let known = directory[room] {
+            if isOwn(known.record), !known.record.ended {
+                return finishClaim(room, known, at: now)
+            }
+            if hold.exists {
+                guard known.record.term < hold.term else { return yield(room, at: now) }
+            } else {
+                guard isOver(known.record, at: now) else { return yield(room, at: now) }
+                term = max(term, known.record.term + 1)
+            }
+            condition = .revision(known.revision)
+        }
+        holds[room]?.term = term
+        let record = RoomRecord(home: setup.name, boot: setup.boot, term: term)
+        request(room, record, condition, for: .claim(room))
+    }
+
+    private mutating func request(
+        _ room: String,
+        _ record: RoomRecord?,
+        _ condition: WriteCondition,
+        for purpose: RegistryState.Purpose
+    ) {
+        holds[room]?.isWriting = true
+        holds[room]?.retry = nil
+        write(RegistryKey.room(room), record, condition, for: purpose)
+    }
+
+    private func isOwn(_ record: RoomRecord) -> Bool {
+        record.home == setup.name && record.boot == setup.boot
+    }
+
+    private mutating func finishClaim(_ room: String, _ known: KnownRoom, at now: Instant) {
+        holds[room]?.stage = .held
+        holds[room]?.term = known.record.term
+        holds[room]?.revision = known.revision
+        let waiting = holds[room]?.waiting ?? []
+        holds[room]?.waiting = []
+        guard holds[room]?.exists == false else { return waiting.forEach { execute($0) } }
+        for (index, call) in waiting.enumerated() {
+            execute(call, creates: index == waiting.count - 1 ? room : nil)
+        }
+        if waiting.isEmpty { release(room, at: now) }
+    }
+
+    /// Notes whether a room exists after a call that was to create it.
+    package mutating func conclude(_ room: String, exists: Bool, at now: Instant) {
+        guard let hold = holds[room] else { return }
+        holds[room]?.exists = exists
+        if !exists, hold.stage == .held { release(room, at: now) }
+        // It was closed and created again by calls that had waited for the name.
+        if exists, hold.stage == .releasing { holds[room]?.stage = .claiming(until: nil) }
+    }
+
+    /// Notes that a room of this node has ended.
+    package mutating func roomEnded(_ room: String, at now: Instant) {
+        guard holds[room] != nil else { return }
+        holds[room]?.exists = false
+        release(room, at: now)
+    }
+
+    private mutating func release(_ room: String, at now: Instant) {
+        holds[room]?.stage = .releasing
+        pursue(room, at: now)
+    }
+
+    private mutating func finishRelease(_ room: String, at now: Instant) {
+        guard let hold = holds.removeValue(forKey: room) else { return }
+        for call in hold.waiting { route(call, at: now) }
+    }
+
+    /// Gives a name up that another node has: ends the room, and sends the calls there that wait.
+    private mutating func yield(_ room: String, at now: Instant) {
+        guard let hold = holds.removeValue(forKey: room) else { return }
+        if hold.exists {
+            counters.roomsLost &+= 1
+            let other = directory[room]?.record.home.rawValue ?? "none"
+            log("room lost to another node", ["room": room, "home": other], isWarning: true)
+            emit(.endRoom(room))
+        }
+        for call in hold.waiting { route(call, at: now) }
+    }
+
+    /// Takes the outcome of a write for a room's name.
+    mutating func noteWritten(
+        _ room: String,
+        _ outcome: RegistryOutcome,
+        isClaim: Bool,
+        at now: Instant
+    ) {
+        holds[room]?.isWriting = false
+        switch outcome {
+        case .stored(let revision):
+            if isClaim {
+                let term = holds[room]?.term ?? 1
+                let record = RoomRecord(home: setup.name, boot: setup.boot, term: term)
+                noteRoom(room, record, revision, at: now)
+            } else {
+                noteRoom(room, nil, revision, at: now)
+            }
+            pursue(room, at: now)
+        case .conflict: check(room)
+        case .failed, .absent, .found:
+            holds[room]?.retry = now.advanced(milliseconds: Self.retryMilliseconds)
+        }
+    }
+
+    /// Reads a record again after a write has met another revision, or was perhaps not stored.
+    private mutating func check(_ room: String) {
+        guard holds[room]?.isWriting == false else { return }
+        holds[room]?.isWriting = true
+        holds[room]?.retry = nil
+        let number = nextNumber()
+        registry.purposes[number] = .check(room)
+        emit(.registry(.read(number: number, key: RegistryKey.room(room).text)))
+    }
+
+    /// Takes the outcome of such a look.
+    mutating func noteChecked(_ room: String, _ outcome: RegistryOutcome, at now: Instant) {
+        holds[room]?.isWriting = false
+        if outcome == .failed {
+            holds[room]?.retry = now.advanced(milliseconds: Self.retryMilliseconds)
+        } else {
+            pursue(room, at: now)
+        }
+    }
+
+    /// Compares a room's record with this node's claim.
+    mutating func reconcile(_ room: String, revision: UInt64, isWiped: Bool, at now: Instant) {
+        guard let hold = holds[room] else {
+            // A claim that was given up when the broker did not answer in time.
+            if let known = directory[room], isOwn(known.record), !known.record.ended {
+                holds[room] = Hold(term: known.record.term, exists: false, stage: .releasing)
+                pursue(room, at: now)
+            }
+            return
+        }
+        if directory[room] == nil { holds[room]?.revision = isWiped ? nil : revision }
+        guard hold.stage == .held else { return pursue(room, at: now) }
+        guard let known = directory[room] else {
+            if isWiped {
+                holds[room]?.stage = .claiming(until: nil)
+                return pursue(room, at: now)
+            }
+            // Somebody has removed the record of a room that had ended.
+            return revision > hold.revision ?? 0 ? yield(room, at: now) : ()
+        }
+        if isOwn(known.record), !known.record.ended {
+            holds[room]?.revision = known.revision
+        } else if known.record.term >= hold.term {
+            yield(room, at: now)
+        } else {
+            holds[room]?.stage = .claiming(until: nil)
+            pursue(room, at: now)
+        }
+    }
+
+    mutating func expireHolds(at now: Instant) {
+        for (room, hold) in holds {
+            if case .claiming(let until?) = hold.stage, until <= now, !hold.exists {
+                holds[room] = nil
+                for call in hold.waiting { refuse(call, .registryAway()) }
+            } else if hold.stage == .releasing, !hold.waiting.isEmpty, !isSynced {
+                holds[room]?.waiting = []
+                for call in hold.waiting { refuse(call, .registryAway()) }
+            } else if let retry = hold.retry, retry <= now {
+                check(room)
+            } else if hold.stage != .held, !hold.isWriting, hold.retry == nil {
+                pursue(room, at: now)
+            }
+        }
+    }
+
+    /// Longest time for which a call waits for a new room's name.
+    static let claimMilliseconds: Int64 = 3_000
+    static let retryMilliseconds: Int64 = 200
+}

@@ -1,0 +1,156 @@
+package import Contract
+import JSON
+
+/// Facts about this node, fixed at its start.
+package struct NodeSetup: Hashable, Sendable {
+    package var name: NodeName
+    /// Identifier of this life, as in `server.info`.
+    package var boot: String
+    /// `ADDR:PORT` where it takes links.
+    package var link: String
+    /// SHA-256 of its link certificate, in hexadecimal digits.
+    package var fingerprint: String
+    package var region: String?
+
+    package init(
+        name: NodeName,
+        boot: String,
+        link: String,
+        fingerprint: String,
+        region: String? = nil
+    ) {
+        self.name = name
+        self.boot = boot
+        self.link = link
+        self.fingerprint = fingerprint
+        self.region = region
+    }
+}
+
+/// Figures of this node that its record tells the others.
+package struct NodeLoad: Hashable, Sendable {
+    package var state = NodeState.up
+    /// Share of time for which the workers are busy: 0 to 1.
+    package var load = 0.0
+    package var rooms = 0
+    package var participants = 0
+
+    package init() {}
+}
+
+/// Work for the owner of a `Cluster`, in order.
+package enum ClusterOutput: Hashable, Sendable {
+    /// Executes a call by the local control plane as if this connection had made it.
+    ///
+    /// If it creates a room, `conclude` follows with whether the room exists.
+    case execute(IPCRequest, connection: UInt64, creates: String?)
+    /// A reply or an event to a local connection.
+    case line(connection: UInt64, [UInt8])
+    case registry(RegistryRequest)
+    case connect(NodeName, address: String, fingerprint: String)
+    case disconnect(NodeName)
+    case send(NodeName, LinkMessage)
+    /// Fingerprints of the nodes that may link, in place of those before.
+    case trust([String: NodeName])
+    /// Ends a room whose name another node has taken.
+    case endRoom(String)
+    case log(isWarning: Bool, String, [String: String])
+}
+
+/// A call, with what its reply needs.
+struct PendingCall: Hashable, Sendable {
+    enum Origin: Hashable, Sendable {
+        /// A connection of a signalling server at this node.
+        case here(UInt64)
+        /// A connection number that stands for a call of another node.
+        case peer(UInt64)
+
+        var connection: UInt64 {
+            switch self {
+            case .here(let connection), .peer(let connection): connection
+            }
+        }
+    }
+
+    var request: IPCRequest
+    var line: [UInt8]
+    var origin: Origin
+    /// Whether the registry was asked for the room already.
+    var wasLookedUp = false
+
+    /// Room that the call is about, if any.
+    var room: String? {
+        if case .string(let room) = request.params["room"], RoomID(rawValue: room) != nil {
+            return room
+        }
+        return nil
+    }
+}
+
+/// Counters of the cluster's work, for the metrics.
+package struct ClusterCounters: Hashable, Sendable {
+    /// Calls sent to other nodes, repeats not counted.
+    package internal(set) var callsForwarded: UInt64 = 0
+    /// Calls executed for other nodes.
+    package internal(set) var callsExecuted: UInt64 = 0
+    /// Calls answered with `outcome-unknown`.
+    package internal(set) var outcomesUnknown: UInt64 = 0
+    /// Calls sent again after a link had broken.
+    package internal(set) var callsRepeated: UInt64 = 0
+    package internal(set) var eventsSent: UInt64 = 0
+    package internal(set) var eventsReceived: UInt64 = 0
+    /// Rooms that ended here because another node had a later claim.
+    package internal(set) var roomsLost: UInt64 = 0
+    /// Leases of other nodes that ended.
+    package internal(set) var nodesLost: UInt64 = 0
+}
+
+/// The events that a connection receives.
+struct FeedInterest: Hashable, Sendable {
+    /// `nil` for all rooms.
+    var rooms: Set<String>?
+    /// `nil` for all events.
+    var patterns: [EventPattern]?
+
+    init(_ params: EventsSubscribe.Params) {
+        rooms = params.rooms.map { Set($0.map(\.rawValue)) }
+        patterns = params.events
+    }
+
+    func includes(room: String) -> Bool { rooms?.contains(room) ?? true }
+
+    func includes(_ event: String, in room: String) -> Bool {
+        includes(room: room) && (patterns?.contains { $0.matches(event) } ?? true)
+    }
+}
+
+extension IPCError {
+    /// Reports that the registry is needed and cannot be reached.
+    package static func registryAway() -> Self {
+        Self(
+            code: 4506,
+            message: "the registry of nodes cannot be reached; nothing was changed",
+            reason: "registry-away"
+        )
+    }
+
+    /// Reports that a call could not be brought to the room's node; it was not executed.
+    package static func nodeUnreachable(_ node: NodeName) -> Self {
+        Self(
+            code: 4506,
+            message: "node \"\(node)\" cannot be reached; nothing was changed",
+            reason: "node-unreachable",
+            details: ["node": .string(node.rawValue)]
+        )
+    }
+
+    /// Reports that a call may or may not have been executed at the room's node.
+    package static func outcomeUnknown(_ node: NodeName) -> Self {
+        Self(
+            code: 4504,
+            message: "node \"\(node)\" was lost before it answered",
+            reason: "outcome-unknown",
+            details: ["node": .string(node.rawValue)]
+        )
+    }
+}

@@ -1,0 +1,148 @@
+import Contract
+import RTP
+
+/// Calls of another node that were executed here, with the answers that it may ask for again.
+struct IncomingCalls {
+    private enum Call {
+        case underWay
+        /// The room was not here, so the call was not executed.
+        case sentAway
+        /// The time is that of the first `expire(at:)` after the answer.
+        case answered([UInt8], since: Instant?)
+    }
+
+    /// What to do with a call that arrives.
+    enum Arrival: Equatable {
+        case execute
+        /// It is being executed; its answer will come.
+        case ignore
+        case repeatAnswer([UInt8])
+        case sendAway
+        case forgotten
+    }
+
+    /// Life of the node whose calls these are.
+    private(set) var boot = ""
+    private var calls: [UInt64: Call] = [:]
+    private var highest: UInt64 = 0
+    private var bytes = 0
+
+    /// Bytes of answers that are kept of one node.
+    static let byteLimit = 64 << 20
+    static let keepMilliseconds: Int64 = 60_000
+
+    /// Number of calls that are known.
+    var count: Int { calls.count }
+
+    /// Judges a call; those below `answered` need not be kept any longer.
+    mutating func receive(_ number: UInt64, answered: UInt64, of boot: String) -> Arrival {
+        if boot != self.boot {
+            self = Self()
+            self.boot = boot
+        }
+        for old in calls.keys where old < answered { remove(old) }
+        switch calls[number] {
+        case .underWay: return .ignore
+        case .sentAway: return .sendAway
+        case .answered(let line, _): return .repeatAnswer(line)
+        case nil:
+            // Numbers come in order, also when they come again.
+            guard number > highest else { return .forgotten }
+            highest = number
+            calls[number] = .underWay
+            return .execute
+        }
+    }
+
+    /// Keeps the answer of a call.
+    mutating func answer(_ number: UInt64, _ line: [UInt8], of boot: String) {
+        guard boot == self.boot, case .underWay = calls[number] else { return }
+        calls[number] = .answered(line, since: nil)
+        bytes += line.count
+        while bytes > Self.byteLimit, let oldest = answeredNumbers.min() { remove(oldest) }
+    }
+
+    /// Notes that a call is not executed here.
+    mutating func sendAway(_ number: UInt64) { calls[number] = .sentAway }
+
+    /// Forgets answers after a minute.
+    mutating func expire(at now: Instant) {
+        for (number, call) in calls {
+            guard case .answered(let line, let since) = call else { continue }
+            guard let since else {
+                calls[number] = .answered(line, since: now)
+                continue
+            }
+            if now.milliseconds(since: since) >= Self.keepMilliseconds { remove(number) }
+        }
+    }
+
+    private var answeredNumbers: [UInt64] {
+        calls.filter { if case .answered = $0.value { true } else { false } }.map(\.key)
+    }
+
+    private mutating func remove(_ number: UInt64) {
+        if case .answered(let line, _) = calls.removeValue(forKey: number) { bytes -= line.count }
+    }
+}
+
+// Calls of other nodes that are executed here.
+extension Cluster {
+    /// Takes a call of another node.
+    mutating func host(
+        _ number: UInt64,
+        answered: UInt64,
+        _ connection: UInt64,
+        _ line: [UInt8],
+        of node: NodeName,
+        at now: Instant
+    ) {
+        guard let boot = members[node]?.record.boot else { return }
+        let arrival = peers[node, default: Peer()].incoming
+            .receive(number, answered: answered, of: boot)
+        switch arrival {
+        case .ignore: return
+        case .repeatAnswer(let line): return emit(.send(node, .reply(number: number, line: line)))
+        case .sendAway: return emit(.send(node, .notHere(number: number)))
+        case .forgotten: return emit(.send(node, .forgotten(number: number)))
+        case .execute: break
+        }
+        lastGuest += 1
+        var guest = Guest(node: node, boot: boot, number: number, connection: connection)
+        do throws(IPCRefusal) {
+            let request = try IPCRequest(line: line)
+            let call = PendingCall(request: request, line: line, origin: .peer(lastGuest))
+            if request.method == EventsSubscribe.name {
+                let params = try? request.params(EventsSubscribe.Params.self)
+                guest.interest = params.map(FeedInterest.init)
+                guests[lastGuest] = guest
+                return execute(call)
+            }
+            guests[lastGuest] = guest
+            guard let room = call.room, holds[room] == nil,
+                request.method != RoomCreate.name
+            else { return route(call, at: now) }
+            sendAway(lastGuest)
+        } catch {
+            guests[lastGuest] = guest
+            answer(lastGuest, error.encoded())
+        }
+    }
+
+    /// Tells the caller's node that the room is not here.
+    mutating func sendAway(_ number: UInt64) {
+        guard let guest = guests.removeValue(forKey: number) else { return }
+        peers[guest.node]?.incoming.sendAway(guest.number)
+        emit(.send(guest.node, .notHere(number: guest.number)))
+    }
+
+    /// Sends the reply to a call that was executed for another node, and keeps it for a while.
+    package mutating func answer(_ number: UInt64, _ line: [UInt8]) {
+        guard let guest = guests[number] else { return }
+        // A subscription still has its events to come.
+        if guest.interest == nil { guests[number] = nil }
+        peers[guest.node]?.incoming.answer(guest.number, line, of: guest.boot)
+        guard peers[guest.node]?.link == .up else { return }
+        emit(.send(guest.node, .reply(number: guest.number, line: line)))
+    }
+}

@@ -1,0 +1,247 @@
+import Contract
+import JSON
+import Nodes
+import RTP
+import TestSupport
+
+/// Nodes, their registry and links in virtual time.
+final class NodeWorld {
+    /// A node with the part of a control plane that matters here: rooms, their events, replies.
+    final class Node {
+        let name: NodeName
+        var cluster: Cluster
+        let boot: String
+        /// `seq` of each room's last event.
+        var rooms: [String: UInt64] = [:]
+        var journal: [String: [Line]] = [:]
+        var interests: [UInt64: Set<String>?] = [:]
+        /// Lines that each connection was sent.
+        var inbox: [UInt64: [Line]] = [:]
+        /// Joins that were executed, by room and participant.
+        var joins: [String: Int] = [:]
+        var isDead = false
+        var stoppedUntil: Instant?
+        /// What has come while the node stood still, in order.
+        var pending: [(Node) -> Void] = []
+        var isCut = false
+        var trusted: [String: NodeName] = [:]
+        /// Whether the broker's silence was told.
+        var knowsAway = false
+        var warnings: [String] = []
+
+        init(_ name: NodeName, boot: String, rooms: [String], at now: Instant) {
+            self.name = name
+            self.boot = boot
+            for room in rooms { self.rooms[room] = 1 }
+            let setup = NodeSetup(
+                name: name,
+                boot: boot,
+                link: "127.0.0.1:7000",
+                fingerprint: "\(name)-\(boot)"
+            )
+            cluster = Cluster(setup, rooms: rooms, at: now)
+        }
+    }
+
+    struct Line: Hashable {
+        var text: String
+        var isReply: Bool { text.contains("\"id\"") }
+    }
+
+    struct Entry {
+        var revision: UInt64
+        var value: [UInt8]?
+    }
+
+    private(set) var now = Instant(nanoseconds: 1_000_000_000)
+    private(set) var nodes: [NodeName: Node] = [:]
+    var random: SeededRandom
+    var store: [String: Entry] = [:]
+    var revision: UInt64 = 0
+    private var timers: [(due: Instant, order: Int, run: () -> Void)] = []
+    private var order = 0
+    var linked: Set<Set<NodeName>> = []
+    private var lives = 0
+    /// Whether the broker answers nobody.
+    var isAway = false
+    /// Chance that the answer to a write is lost, and that the write is lost with it.
+    var lossChance = 0.0
+
+    init(_ names: [String], seed: UInt64 = 1) {
+        random = SeededRandom(seed: seed)
+        for name in names { start(name) }
+        run(milliseconds: 300)
+    }
+
+    /// All nodes, by name, so that runs are reproducible.
+    var sorted: [Node] { nodes.sorted { $0.key < $1.key }.map(\.value) }
+
+    static func name(_ text: String) -> NodeName {
+        guard let name = NodeName(rawValue: text) else { preconditionFailure("a node's name") }
+        return name
+    }
+
+    subscript(name: String) -> Node {
+        guard let node = nodes[Self.name(name)] else { preconditionFailure("no such node") }
+        return node
+    }
+
+    /// Starts a node, in place of one that has died.
+    func start(_ text: String, boot: String? = nil, rooms: [String] = []) {
+        let name = Self.name(text)
+        lives += 1
+        let boot = boot ?? "life\(lives)"
+        nodes[name] = Node(name, boot: boot, rooms: rooms, at: now)
+        after(milliseconds: 20) { [self] in snapshot(name) }
+    }
+
+    /// Ends a node without a word.
+    func kill(_ text: String) {
+        self[text].isDead = true
+        breakLinks(of: Self.name(text), after: 1)
+    }
+
+    /// Lets a node stand still.
+    func stop(_ text: String, milliseconds: Int64) {
+        self[text].stoppedUntil = now.advanced(milliseconds: milliseconds)
+        breakLinks(of: Self.name(text), after: 3_000)
+    }
+
+    func breakLinks(of name: NodeName, after milliseconds: Int64 = 0) {
+        after(milliseconds: milliseconds) { [self] in
+            for pair in linked where pair.contains(name) {
+                linked.remove(pair)
+                for node in pair { report(node, pair.first { $0 != node }, isUp: false) }
+            }
+        }
+    }
+
+    func report(_ name: NodeName, _ other: NodeName?, isUp: Bool) {
+        guard let other else { return }
+        deliver(to: name) { [self] in $0.cluster.linkChanged(other, isUp: isUp, at: now) }
+    }
+
+    /// Loses everything that the registry holds; revisions begin again.
+    func wipe() {
+        store = [:]
+        revision = 0
+        // Watches of the old bucket report nothing more.
+        for node in sorted { node.knowsAway = true }
+        for node in sorted { after(milliseconds: 100) { [self] in snapshot(node.name) } }
+    }
+
+    /// Lets the broker answer nobody until `isAway` is taken back by this call.
+    func setAway(_ away: Bool) {
+        isAway = away
+        guard !away else {
+            return after(milliseconds: 3_000) { [self] in
+                guard isAway else { return }
+                for node in sorted { tellAway(node) }
+            }
+        }
+        for node in sorted { after(milliseconds: 100) { [self] in snapshot(node.name) } }
+    }
+
+    /// Takes one node's way to the broker, or gives it back.
+    func cut(_ text: String, _ isCut: Bool) {
+        self[text].isCut = isCut
+        if isCut {
+            after(milliseconds: 3_000) { [self] in tellAway(self[text]) }
+        } else {
+            after(milliseconds: 100) { [self] in snapshot(Self.name(text)) }
+        }
+    }
+
+    private func tellAway(_ node: Node) {
+        node.knowsAway = true
+        deliver(to: node.name) { [self] in $0.cluster.receive(.away("silence"), at: now) }
+    }
+
+    func after(milliseconds: Int64, _ run: @escaping () -> Void) {
+        order += 1
+        timers.append((now.advanced(milliseconds: milliseconds), order, run))
+    }
+
+    func run(milliseconds: Int64) {
+        let end = now.advanced(milliseconds: milliseconds)
+        while now < end {
+            now = now.advanced(milliseconds: 1)
+            var due = timers.filter { $0.due <= now }
+            timers.removeAll { $0.due <= now }
+            due.sort { ($0.due, $0.order) < ($1.due, $1.order) }
+            for timer in due { timer.run() }
+            for node in sorted where !node.isDead && (node.stoppedUntil ?? now) <= now {
+                let pending = node.pending
+                node.pending = []
+                for body in pending {
+                    body(node)
+                    carryOut(node)
+                }
+                node.cluster.expire(at: now)
+                carryOut(node)
+            }
+        }
+    }
+
+    /// Hands something to a node when it is awake.
+    func deliver(to name: NodeName, _ body: @escaping (Node) -> Void) {
+        guard let node = nodes[name], !node.isDead else { return }
+        guard (node.stoppedUntil ?? now) <= now, node.pending.isEmpty else {
+            return node.pending.append(body)
+        }
+        body(node)
+        carryOut(node)
+    }
+}
+
+// Calls.
+extension NodeWorld {
+    /// Makes a call at a node; its reply comes into the connection's inbox.
+    func call(
+        _ node: String,
+        _ method: String,
+        _ params: JSON,
+        id: Int64 = 1,
+        connection: UInt64 = 1
+    ) {
+        let request = IPCRequest(id: .integer(id), method: method, params: params)
+        deliver(to: Self.name(node)) { [self] node in
+            node.cluster.receive(request, line: request.encoded(), from: connection, at: now)
+        }
+    }
+
+    /// Replies of a connection, in short: `ok`, or the reason of a refusal.
+    func replies(_ node: String, connection: UInt64 = 1) -> [String] {
+        (self[node].inbox[connection] ?? []).filter(\.isReply).map { line in
+            guard let json = try? JSON(parsing: Array(line.text.utf8)) else { return "no JSON" }
+            if case .string(let reason) = json["error"]?["data"]?["reason"] { return reason }
+            if case .string(let node) = json["result"]?["node"] { return "ok at \(node)" }
+            return "ok"
+        }
+    }
+
+    /// Events of a connection, as `name room seq`.
+    func events(_ node: String, connection: UInt64 = 1) -> [String] {
+        (self[node].inbox[connection] ?? []).filter { !$0.isReply }.map { line in
+            guard let json = try? JSON(parsing: Array(line.text.utf8)), let params = json["params"],
+                case .string(let name) = params["event"], case .string(let room) = params["room"],
+                case .integer(let seq) = params["seq"]
+            else { return line.text }
+            return "\(name) \(room) \(seq)"
+        }
+    }
+
+    /// Nodes that have a room.
+    func homes(of room: String) -> [String] {
+        nodes.values.filter { !$0.isDead && $0.rooms[room] != nil }.map(\.name.rawValue).sorted()
+    }
+
+    /// Home in the registry's record, if there is one.
+    func recordedHome(of room: String) -> String? {
+        let key = "rooms.\(RoomKey.token(of: room))"
+        guard let value = store[key]?.value, let json = try? JSON(parsing: value),
+            case .string(let home) = json["home"], json["ended"] != true
+        else { return nil }
+        return home
+    }
+}

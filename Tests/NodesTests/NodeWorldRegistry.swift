@@ -1,0 +1,87 @@
+import Nodes
+import TestSupport
+
+// The registry.
+extension NodeWorld {
+    private func canReach(_ node: Node) -> Bool { !isAway && !node.isCut }
+
+    func snapshot(_ name: NodeName) {
+        guard let node = nodes[name], canReach(node) else { return }
+        node.knowsAway = false
+        let entries = store.sorted { $0.value.revision < $1.value.revision }
+        deliver(to: name) { [self] node in
+            node.cluster.receive(.snapshot, at: now)
+            for (key, entry) in entries {
+                let update = RegistryUpdate.entry(
+                    key: key,
+                    revision: entry.revision,
+                    value: entry.value
+                )
+                node.cluster.receive(update, at: now)
+            }
+            node.cluster.receive(.complete, at: now)
+        }
+    }
+
+    func carry(_ request: RegistryRequest, for node: Node) {
+        let delay = random.pick(1...4)
+        switch request {
+        case .watchAgain: after(milliseconds: 10) { [self] in snapshot(node.name) }
+        case .read(let number, let key):
+            after(milliseconds: delay) { [self] in
+                guard canReach(node) else { return fail(number, node) }
+                let outcome =
+                    store[key].map {
+                        RegistryOutcome.found(revision: $0.revision, value: $0.value)
+                    } ?? .absent
+                answer(number, outcome, node)
+            }
+        case .write(let number, let key, let value, let condition):
+            after(milliseconds: delay) { [self] in
+                guard canReach(node) else { return fail(number, node) }
+                if random.chance(lossChance) {
+                    if random.chance(0.5) { _ = write(key, value, condition) }
+                    return fail(number, node)
+                }
+                answer(number, write(key, value, condition), node)
+            }
+        }
+    }
+
+    private func write(
+        _ key: String,
+        _ value: [UInt8]?,
+        _ condition: WriteCondition
+    ) -> RegistryOutcome {
+        switch condition {
+        case .always: break
+        case .absent: guard store[key] == nil else { return .conflict }
+        case .revision(let expected):
+            guard store[key]?.revision == expected else { return .conflict }
+        }
+        revision += 1
+        store[key] = Entry(revision: revision, value: value)
+        let update = RegistryUpdate.entry(key: key, revision: revision, value: value)
+        for node in sorted where !node.knowsAway {
+            after(milliseconds: 3) { [self] in
+                guard canReach(node) else { return }
+                deliver(to: node.name) { [self] in $0.cluster.receive(update, at: now) }
+            }
+        }
+        return .stored(revision: revision)
+    }
+
+    private func answer(_ number: UInt64, _ outcome: RegistryOutcome, _ node: Node) {
+        after(milliseconds: 1) { [self] in
+            // The answer is for this life alone.
+            guard nodes[node.name] === node else { return }
+            deliver(to: node.name) { [self] in
+                $0.cluster.receive(.outcome(outcome, of: number), at: now)
+            }
+        }
+    }
+
+    private func fail(_ number: UInt64, _ node: Node) {
+        after(milliseconds: 1_500) { [self] in answer(number, .failed, node) }
+    }
+}

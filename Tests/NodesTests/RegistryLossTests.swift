@@ -1,0 +1,114 @@
+import Contract
+import JSON
+import Nodes
+import Testing
+
+/// What goes on while the registry is away, stands still, or was wiped.
+@Suite struct RegistryLossTests {
+    @Test func `without the broker there are no new rooms, and all else goes on`() {
+        let world = NodeWorld(["a", "b"])
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 100)
+        world.setAway(true)
+        world.run(milliseconds: 20_000)
+        world.call("b", "room.get", ["room": "r"], id: 1)
+        world.call("b", "room.create", ["room": "s"], id: 2)
+        world.call("b", "room.create", ["room": "r"], id: 3)
+        world.call("b", "room.get", ["room": "unknown"], id: 4)
+        world.run(milliseconds: 500)
+        #expect(
+            world.replies("b").sorted()
+                == ["already-exists", "ok at a", "registry-away", "registry-away"]
+        )
+        #expect(world.homes(of: "r") == ["a"])
+        #expect(world["b"].cluster.counters.nodesLost == 0)
+        world.setAway(false)
+        world.run(milliseconds: 5_000)
+        #expect(world["b"].cluster.counters.nodesLost == 0)
+        world.call("b", "room.create", ["room": "s"], connection: 2)
+        world.run(milliseconds: 500)
+        #expect(world.replies("b", connection: 2) == ["ok at b"])
+    }
+
+    @Test func `a call that waits for a silent broker is refused within the claim's time`() {
+        let world = NodeWorld(["a", "b"])
+        world.setAway(true)
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 3_200)
+        #expect(world.replies("a") == ["registry-away"])
+        world.setAway(false)
+        world.run(milliseconds: 6_000)
+        // Whatever became of the write, no record is left that no room stands for.
+        #expect(world.recordedHome(of: "r") == nil)
+        #expect(world.homes(of: "r") == [])
+    }
+
+    @Test func `a room that ends while the broker is away leaves its name when it is back`() {
+        let world = NodeWorld(["a", "b"])
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 100)
+        world.setAway(true)
+        world.run(milliseconds: 4_000)
+        world.call("a", "room.close", ["room": "r"], id: 2)
+        world.call("a", "room.create", ["room": "r"], id: 3)
+        world.run(milliseconds: 1_000)
+        #expect(world.replies("a") == ["ok at a", "ok at a", "registry-away"])
+        world.setAway(false)
+        world.run(milliseconds: 3_000)
+        #expect(world.recordedHome(of: "r") == nil)
+        world.call("b", "room.create", ["room": "r"])
+        world.run(milliseconds: 100)
+        #expect(world.replies("b") == ["ok at b"])
+    }
+
+    @Test func `a wiped bucket is filled again by the nodes`() {
+        let world = NodeWorld(["a", "b"])
+        world.call("a", "room.create", ["room": "r"])
+        world.call("b", "room.create", ["room": "s"])
+        world.run(milliseconds: 100)
+        world.wipe()
+        world.run(milliseconds: 3_000)
+        #expect(world.recordedHome(of: "r") == "a")
+        #expect(world.recordedHome(of: "s") == "b")
+        #expect(world.homes(of: "r") == ["a"] && world.homes(of: "s") == ["b"])
+        world.call("b", "room.get", ["room": "r"], connection: 2)
+        world.run(milliseconds: 100)
+        #expect(world.replies("b", connection: 2) == ["ok at a"])
+    }
+
+    @Test func `of two homes after a wipe the lower term ends`() {
+        let world = NodeWorld(["a", "b", "c"])
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 100)
+        // a loses the registry, and stands still until its lease is over.
+        world.cut("a", true)
+        world.stop("a", milliseconds: 9_000)
+        world.run(milliseconds: 7_000)
+        world.call("b", "room.create", ["room": "r"])
+        world.run(milliseconds: 2_500)
+        #expect(world.homes(of: "r") == ["a", "b"])
+        world.wipe()
+        world.cut("a", false)
+        world.run(milliseconds: 5_000)
+        #expect(world.homes(of: "r") == ["b"])
+        #expect(world.recordedHome(of: "r") == "b")
+        #expect(world["a"].cluster.counters.roomsLost == 1)
+    }
+
+    @Test func `lost writes are written again`() {
+        let world = NodeWorld(["a", "b"], seed: 7)
+        world.lossChance = 0.4
+        for number in 1...20 {
+            let room = JSON.string("r\(number)")
+            world.call("a", "room.create", ["room": room], id: Int64(number))
+        }
+        world.run(milliseconds: 20_000)
+        world.lossChance = 0
+        world.run(milliseconds: 10_000)
+        #expect(world.replies("a").count == 20)
+        for number in 1...20 {
+            let room = "r\(number)"
+            #expect(world.homes(of: room).first == world.recordedHome(of: room))
+        }
+    }
+}

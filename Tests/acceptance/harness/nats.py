@@ -1,0 +1,78 @@
+"""A NATS server with JetStream on loopback, the registry of nodes."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+from harness import process
+from harness.process import until
+from harness.sfud import free_ports, is_free
+
+
+class Nats:
+    """A running `nats-server -js`; its directory has what it stores."""
+
+    def __init__(self, directory: Path):
+        self.directory = directory
+        self.log = directory / "nats.log"
+        self.port = free_ports()
+
+    @property
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self.port}"
+
+    async def start(self) -> "Nats":
+        """Starts it, also again after `kill`, with what it has stored."""
+        self.process = await process.start(
+            shutil.which("nats-server") or "/usr/sbin/nats-server",
+            "-js",
+            "-a",
+            "127.0.0.1",
+            "-p",
+            str(self.port),
+            "-sd",
+            self.directory / "store",
+            output=self.log,
+        )
+
+        async def listens():
+            return not is_free(self.port)
+
+        await until(listens, "the NATS server listens", 10)
+        return self
+
+    async def kill(self) -> None:
+        await process.kill(self.process)
+
+    def wipe(self) -> None:
+        """Removes all that it has stored; it must not run."""
+        shutil.rmtree(self.directory / "store", ignore_errors=True)
+
+
+async def cluster(start_sfud, nats: Nats, *names: str, **options) -> list:
+    """Starts a daemon for each name, and awaits that each finds all."""
+    daemons = []
+    for number, name in enumerate(names):
+        host = f"127.0.0.{number + 1}"
+        flags = ("--nats", nats.url, "--node", name, "--link", f"{host}:0")
+        daemons.append(await start_sfud(*flags, host=host, workers=1, **options))
+    await asyncio.gather(*(finds(daemon, {name: "up" for name in names}) for daemon in daemons))
+    return daemons
+
+
+async def nodes(daemon) -> dict:
+    async with daemon.client() as ipc:
+        result = await ipc.call("node.list")
+    return {"registry": result["registry"]} | {one["node"]: one for one in result["nodes"]}
+
+
+async def finds(daemon, states: dict[str, str], registry: str = "reached", seconds=15) -> None:
+    """Awaits that a daemon sees nodes in these states."""
+
+    async def seen():
+        found = await nodes(daemon)
+        return found["registry"] == registry and all(
+            found.get(name, {}).get("state") == state for name, state in states.items()
+        )
+
+    await until(seen, f"{states}, registry {registry}", seconds)
