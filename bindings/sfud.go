@@ -109,6 +109,19 @@ const (
 	LayerLimitReasonApproval   LayerLimitReason = "approval"
 )
 
+// State of the link to a node.
+// `own`: The node that was asked.
+// `none`: None is needed so far, or it was lost.
+type LinkCondition string
+
+// The words of LinkCondition.
+const (
+	LinkConditionOwn        LinkCondition = "own"
+	LinkConditionNone       LinkCondition = "none"
+	LinkConditionConnecting LinkCondition = "connecting"
+	LinkConditionUp         LinkCondition = "up"
+)
+
 // The direction attribute of an m-line (RFC 8866 §6.7).
 type MediaDirection string
 
@@ -130,6 +143,18 @@ type MuteSparing string
 // The words of MuteSparing.
 const (
 	MuteSparingModerators MuteSparing = "moderators"
+)
+
+// State of a node as another sees it.
+// `draining`: It takes no new rooms.
+// `lost`: It has not been heard of for the time of its lease; its rooms have ended.
+type NodeCondition string
+
+// The words of NodeCondition.
+const (
+	NodeConditionUp       NodeCondition = "up"
+	NodeConditionDraining NodeCondition = "draining"
+	NodeConditionLost     NodeCondition = "lost"
 )
 
 // Load-shedding level of an overloaded worker; each level includes those before it. Audio is never
@@ -211,6 +236,16 @@ const (
 	RecordingInfoStateStarting  RecordingInfoState = "starting"
 	RecordingInfoStateRecording RecordingInfoState = "recording"
 	RecordingInfoStateStopped   RecordingInfoState = "stopped"
+)
+
+// Whether the nodes' registry can be reached.
+// `away`: No new rooms are taken, and no node is given up; everything else goes on.
+type RegistryAvailability string
+
+// The words of RegistryAvailability.
+const (
+	RegistryAvailabilityReached RegistryAvailability = "reached"
+	RegistryAvailabilityAway    RegistryAvailability = "away"
 )
 
 // A mode in a call, by its current name or by an older one.
@@ -746,6 +781,39 @@ type ModeratorTransferred struct {
 	By      *ParticipantID `json:"by,omitempty"`
 }
 
+// A node of the cluster.
+type NodeInfo struct {
+	Node  string        `json:"node"`
+	State NodeCondition `json:"state"`
+
+	// Share of time for which its workers are busy: 0 to 1.
+	Load         float64 `json:"load"`
+	Rooms        int64   `json:"rooms"`
+	Participants int64   `json:"participants"`
+
+	// `ADDR:PORT` where it takes links.
+	Address string `json:"address"`
+
+	// Its `boot` in `server.info`.
+	Boot string `json:"boot"`
+
+	// Seconds since its last sign of life in the registry.
+	BeatAge float64       `json:"beatAge"`
+	Link    LinkCondition `json:"link"`
+	Region  *string       `json:"region,omitempty"`
+
+	// Round-trip time of the link, in milliseconds; absent without a link.
+	RoundTripMilliseconds *float64 `json:"roundTripMilliseconds,omitempty"`
+}
+
+type NodeListResult struct {
+	// At most 64.
+	Nodes []NodeInfo `json:"nodes"`
+
+	// Whether the registry answers; absent without a cluster.
+	Registry *RegistryAvailability `json:"registry,omitempty"`
+}
+
 // Load of a worker.
 type OverloadInfo struct {
 	Step OverloadStep `json:"step"`
@@ -897,6 +965,9 @@ type ParticipantJoinResult struct {
 	Participant     ParticipantID   `json:"participant"`
 	ParticipantInfo ParticipantInfo `json:"participantInfo"`
 	RoomInfo        RoomInfo        `json:"roomInfo"`
+
+	// Node to which the participant's client connects; absent without a cluster.
+	Node *string `json:"node,omitempty"`
 
 	// Open request to the participant to take a role, made before a reconnect.
 	RoleRequest *RoleRequestInfo `json:"roleRequest,omitempty"`
@@ -1376,7 +1447,7 @@ type RoomCloseParams struct {
 
 // `room.closed`: the last event of a room.
 type RoomClosed struct {
-	// `closed`, `empty` or `shutdown`.
+	// `closed`, `empty`, `shutdown` or, in a cluster, `node-lost`.
 	Reason string         `json:"reason"`
 	By     *ParticipantID `json:"by,omitempty"`
 
@@ -1453,6 +1524,9 @@ type RoomInfo struct {
 
 	// Cursors of the lists that go on.
 	Next *RoomPages `json:"next,omitempty"`
+
+	// Node that has the room, to which its participants connect; absent without a cluster.
+	Node *string `json:"node,omitempty"`
 
 	// The first page of `participant.list`; absent in a join without snapshot.
 	Participants *[]ParticipantInfo `json:"participants,omitempty"`
@@ -2612,6 +2686,10 @@ type WorkerInfo struct {
 var (
 	// Returns the server's version, addresses and limits.
 	MethodServerInfo = Method[EmptyInput, ServerInfoResult]{"server.info"}
+
+	// Lists the nodes of the cluster, by name; without a cluster there are none. It shows them as the
+	// node sees them that is asked.
+	MethodNodeList = Method[EmptyInput, NodeListResult]{"node.list"}
 
 	// Returns this contract as an OpenRPC document: methods, events and the schemas of their types.
 	MethodServerDescribe = Method[EmptyInput, ServerDescribeResult]{"server.describe"}

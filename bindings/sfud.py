@@ -50,6 +50,10 @@ LayerLimitReason = Literal[
     "overload",
     "approval",
 ]
+#: State of the link to a node.
+#: `own`: The node that was asked.
+#: `none`: None is needed so far, or it was lost.
+LinkCondition = Literal["own", "none", "connecting", "up"]
 #: The direction attribute of an m-line (RFC 8866 §6.7).
 MediaDirection = Literal["sendrecv", "sendonly", "recvonly", "inactive"]
 #: Identification tag of an m-line (RFC 8843 §8.1): 1 to 48 printable ASCII bytes, no space.
@@ -57,6 +61,10 @@ Mid = str
 #: Participants whom a room's mute spares besides its caller.
 #: `moderators`: Everybody who is a moderator at the time.
 MuteSparing = Literal["moderators"]
+#: State of a node as another sees it.
+#: `draining`: It takes no new rooms.
+#: `lost`: It has not been heard of for the time of its lease; its rooms have ended.
+NodeCondition = Literal["up", "draining", "lost"]
 #: Load-shedding level of an overloaded worker; each level includes those before it. Audio is never
 #: shed.
 #: `joins`: New participants are refused.
@@ -85,6 +93,9 @@ Priority = int
 RecordingID = str
 #: `starting`: Directory and files are not ready yet.
 RecordingInfoState = Literal["starting", "recording", "stopped"]
+#: Whether the nodes' registry can be reached.
+#: `away`: No new rooms are taken, and no node is given up; everything else goes on.
+RegistryAvailability = Literal["reached", "away"]
 #: A mode in a call, by its current name or by an older one.
 RequestedMode = Literal["SEND_AND_RECV", "SIGNALLING_ONLY", "RECV_ONLY", "CONFERENCE", "VIEWER"]
 #: Name of a role.
@@ -536,6 +547,34 @@ class ModeratorTransferred(TypedDict):
     by: NotRequired[ParticipantID]
 
 
+class NodeInfo(TypedDict):
+    """A node of the cluster."""
+
+    node: str
+    state: NodeCondition
+    #: Share of time for which its workers are busy: 0 to 1.
+    load: float
+    rooms: int
+    participants: int
+    #: `ADDR:PORT` where it takes links.
+    address: str
+    #: Its `boot` in `server.info`.
+    boot: str
+    #: Seconds since its last sign of life in the registry.
+    beatAge: float
+    link: LinkCondition
+    region: NotRequired[str]
+    #: Round-trip time of the link, in milliseconds; absent without a link.
+    roundTripMilliseconds: NotRequired[float]
+
+
+class NodeListResult(TypedDict):
+    #: At most 64.
+    nodes: list[NodeInfo]
+    #: Whether the registry answers; absent without a cluster.
+    registry: NotRequired[RegistryAvailability]
+
+
 class OverloadInfo(TypedDict):
     """Load of a worker."""
 
@@ -682,6 +721,8 @@ class ParticipantJoinResult(TypedDict):
     participant: ParticipantID
     participantInfo: ParticipantInfo
     roomInfo: RoomInfo
+    #: Node to which the participant's client connects; absent without a cluster.
+    node: NotRequired[str]
     #: Open request to the participant to take a role, made before a reconnect.
     roleRequest: NotRequired[RoleRequestInfo]
 
@@ -1136,7 +1177,7 @@ class RoomCloseParams(TypedDict):
 class RoomClosed(TypedDict):
     """`room.closed`: the last event of a room."""
 
-    #: `closed`, `empty` or `shutdown`.
+    #: `closed`, `empty`, `shutdown` or, in a cluster, `node-lost`.
     reason: str
     by: NotRequired[ParticipantID]
     #: Free text of the caller.
@@ -1209,6 +1250,8 @@ class RoomInfo(TypedDict):
     awaited: NotRequired[list[ParticipantInfo]]
     #: Cursors of the lists that go on.
     next: NotRequired[RoomPages]
+    #: Node that has the room, to which its participants connect; absent without a cluster.
+    node: NotRequired[str]
     #: The first page of `participant.list`; absent in a join without snapshot.
     participants: NotRequired[list[ParticipantInfo]]
     #: The running recording.
@@ -2800,6 +2843,18 @@ class Caller(Protocol):
     @overload
     def call(
         self,
+        method: Literal["node.list"],
+        params: EmptyInput,
+        /,
+    ) -> NodeListResult:
+        """Lists the nodes of the cluster, by name; without a cluster there are none. It shows them
+        as the node sees them that is asked.
+        """
+        ...
+
+    @overload
+    def call(
+        self,
         method: Literal["server.describe"],
         params: EmptyInput,
         /,
@@ -3543,6 +3598,18 @@ class AsyncCaller(Protocol):
         /,
     ) -> ServerInfoResult:
         """Returns the server's version, addresses and limits."""
+        ...
+
+    @overload
+    async def call(
+        self,
+        method: Literal["node.list"],
+        params: EmptyInput,
+        /,
+    ) -> NodeListResult:
+        """Lists the nodes of the cluster, by name; without a cluster there are none. It shows them
+        as the node sees them that is asked.
+        """
         ...
 
     @overload

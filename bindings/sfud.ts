@@ -60,6 +60,13 @@ export type LayerLimitReason =
   | "overload"
   | "approval";
 
+/**
+ * State of the link to a node.
+ * `own`: The node that was asked.
+ * `none`: None is needed so far, or it was lost.
+ */
+export type LinkCondition = "own" | "none" | "connecting" | "up";
+
 /** The direction attribute of an m-line (RFC 8866 §6.7). */
 export type MediaDirection = "sendrecv" | "sendonly" | "recvonly" | "inactive";
 
@@ -71,6 +78,13 @@ export type Mid = string;
  * `moderators`: Everybody who is a moderator at the time.
  */
 export type MuteSparing = "moderators";
+
+/**
+ * State of a node as another sees it.
+ * `draining`: It takes no new rooms.
+ * `lost`: It has not been heard of for the time of its lease; its rooms have ended.
+ */
+export type NodeCondition = "up" | "draining" | "lost";
 
 /**
  * Load-shedding level of an overloaded worker; each level includes those before it. Audio is never
@@ -118,6 +132,12 @@ export type RecordingID = string;
 
 /** `starting`: Directory and files are not ready yet. */
 export type RecordingInfoState = "starting" | "recording" | "stopped";
+
+/**
+ * Whether the nodes' registry can be reached.
+ * `away`: No new rooms are taken, and no node is given up; everything else goes on.
+ */
+export type RegistryAvailability = "reached" | "away";
 
 /** A mode in a call, by its current name or by an older one. */
 export type RequestedMode = "SEND_AND_RECV" | "SIGNALLING_ONLY" | "RECV_ONLY" | "CONFERENCE" | "VIEWER";
@@ -568,6 +588,33 @@ export interface ModeratorTransferred {
   by?: ParticipantID;
 }
 
+/** A node of the cluster. */
+export interface NodeInfo {
+  node: string;
+  state: NodeCondition;
+  /** Share of time for which its workers are busy: 0 to 1. */
+  load: number;
+  rooms: number;
+  participants: number;
+  /** `ADDR:PORT` where it takes links. */
+  address: string;
+  /** Its `boot` in `server.info`. */
+  boot: string;
+  /** Seconds since its last sign of life in the registry. */
+  beatAge: number;
+  link: LinkCondition;
+  region?: string;
+  /** Round-trip time of the link, in milliseconds; absent without a link. */
+  roundTripMilliseconds?: number;
+}
+
+export interface NodeListResult {
+  /** At most 64. */
+  nodes: NodeInfo[];
+  /** Whether the registry answers; absent without a cluster. */
+  registry?: RegistryAvailability;
+}
+
 /** Load of a worker. */
 export interface OverloadInfo {
   step: OverloadStep;
@@ -704,6 +751,8 @@ export interface ParticipantJoinResult {
   participant: ParticipantID;
   participantInfo: ParticipantInfo;
   roomInfo: RoomInfo;
+  /** Node to which the participant's client connects; absent without a cluster. */
+  node?: string;
   /** Open request to the participant to take a role, made before a reconnect. */
   roleRequest?: RoleRequestInfo;
 }
@@ -1136,7 +1185,7 @@ export interface RoomCloseParams {
 
 /** `room.closed`: the last event of a room. */
 export interface RoomClosed {
-  /** `closed`, `empty` or `shutdown`. */
+  /** `closed`, `empty`, `shutdown` or, in a cluster, `node-lost`. */
   reason: string;
   by?: ParticipantID;
   /** Free text of the caller. */
@@ -1204,6 +1253,8 @@ export interface RoomInfo {
   awaited?: ParticipantInfo[];
   /** Cursors of the lists that go on. */
   next?: RoomPages;
+  /** Node that has the room, to which its participants connect; absent without a cluster. */
+  node?: string;
   /** The first page of `participant.list`; absent in a join without snapshot. */
   participants?: ParticipantInfo[];
   /** The running recording. */
@@ -2260,6 +2311,11 @@ export interface WorkerInfo {
 export interface Methods {
   /** Returns the server's version, addresses and limits. */
   "server.info": { params: EmptyInput; result: ServerInfoResult };
+  /**
+   * Lists the nodes of the cluster, by name; without a cluster there are none. It shows them as
+   * the node sees them that is asked.
+   */
+  "node.list": { params: EmptyInput; result: NodeListResult };
   /**
    * Returns this contract as an OpenRPC document: methods, events and the schemas of their types.
    */

@@ -20,8 +20,6 @@ package struct ControlPlane {
     var roomOutputs: RoomOutputs
     var life = ServerLife()
     var clock: WallClock
-    /// What `node.list` shows; the owner sets it before the call, in a cluster.
-    package var nodes = NodeList.Result()
     var output: [ControlOutput] = []
 
     package init(_ setup: ControlSetup) {

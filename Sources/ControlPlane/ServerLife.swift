@@ -29,6 +29,8 @@ struct ServerLife {
     }
 
     var upgrade = Upgrade.no
+    /// Result of `node.list`; empty without a cluster.
+    var nodes = NodeList.Result()
     private var ending = Ending.no
     private var draining = Draining.no
     /// Rooms that have been told to close and are still to do so, the first one last.

@@ -44,19 +44,27 @@ struct LinkConnection {
     /// Bytes that the kernel has not taken yet.
     var waiting: Int { queue.count - head }
 
-    /// Reads once; returns the messages that are complete, or `nil` if the connection must end.
-    mutating func read(_ buffer: inout [UInt8], at now: Instant) -> [LinkMessage]? {
+    /// Reads once; returns the messages that are complete.
+    ///
+    /// - Throws: if the connection must end.
+    mutating func read(
+        _ buffer: inout [UInt8],
+        at now: Instant
+    ) throws(LinkError) -> [LinkMessage] {
         var places = buffer.mutableSpan
         let count = kernel_read(descriptor, &places)
-        guard count > 0 else { return count == Int64(-EAGAIN) ? [] : nil }
-        do throws(LinkError) {
-            let text = try session.receive(Array(buffer.prefix(Int(count))))
-            queue += session.takeOutput()
-            heard = now
-            guard !text.isEmpty else { return [] }
-            return try? deframer.receive(text)
+        guard count > 0 else {
+            guard count == Int64(-EAGAIN) else { throw .closed }
+            return []
+        }
+        let text = try session.receive(Array(buffer.prefix(Int(count))))
+        queue += session.takeOutput()
+        heard = now
+        guard !text.isEmpty else { return [] }
+        do throws(LinkDeframer.Failure) {
+            return try deframer.receive(text)
         } catch {
-            return nil
+            throw .protocolViolation
         }
     }
 

@@ -131,10 +131,13 @@ package struct Links {
         touched.insert(id)
         guard readiness.readable || readiness.hungUp else { return }
         guard var connection = connections.removeValue(forKey: id) else { return }
-        let messages = connection.read(&buffer, at: now)
-        connections[id] = connection
-        guard let messages else {
-            if !connection.isUp, !connection.isOutgoing { strangers &+= 1 }
+        let messages: [LinkMessage]
+        do throws(LinkError) {
+            messages = try connection.read(&buffer, at: now)
+            connections[id] = connection
+        } catch {
+            connections[id] = connection
+            if error != .closed, !connection.isUp, !connection.isOutgoing { strangers &+= 1 }
             return close(id)
         }
         if !connection.isUp, connection.session.isEstablished {

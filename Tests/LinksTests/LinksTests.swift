@@ -18,11 +18,14 @@ import WorkerInterface
         var news: [LinkNews] = []
 
         init(_ name: String) throws {
-            self.name = try #require(NodeName(rawValue: name))
-            poller = try Poller()
+            let name = try #require(NodeName(rawValue: name))
             let address = try #require(Address(endpoint: "127.0.0.1:0"))
-            links = Links(try TCPListener.open(address), try LinkIdentity(), own: self.name)
+            let links = Links(try TCPListener.open(address), try LinkIdentity(), own: name)
+            let poller = try Poller()
             try poller.add(links.descriptor, for: .readable, token: 0)
+            self.name = name
+            self.links = links
+            self.poller = poller
         }
 
         /// Serves what is ready, for a few milliseconds.
@@ -77,7 +80,8 @@ import WorkerInterface
     }
 
     @Test func `messages of all sizes pass both ways, and the round trip is measured`() throws {
-        var (a, b) = (try End("a"), try End("b"))
+        var a = try End("a")
+        var b = try End("b")
         trust(&a, &b)
         a.links.connect(to: b.name, at: b.links.address, b.links.fingerprint)
         let isUp = turn(&a, &b) { $0.ups == 1 && $1.ups == 1 }
@@ -103,7 +107,8 @@ import WorkerInterface
     }
 
     @Test func `of two connections made at once one stays`() throws {
-        var (a, b) = (try End("a"), try End("b"))
+        var a = try End("a")
+        var b = try End("b")
         trust(&a, &b)
         a.links.connect(to: b.name, at: b.links.address, b.links.fingerprint)
         b.links.connect(to: a.name, at: a.links.address, a.links.fingerprint)
@@ -121,7 +126,8 @@ import WorkerInterface
     }
 
     @Test func `a node that the registry does not know is turned away`() throws {
-        var (a, b) = (try End("a"), try End("b"))
+        var a = try End("a")
+        var b = try End("b")
         // b knows nobody.
         a.links.trust([b.links.fingerprint: b.name])
         a.links.connect(to: b.name, at: b.links.address, b.links.fingerprint)
@@ -134,7 +140,8 @@ import WorkerInterface
     }
 
     @Test func `a node with another certificate than its record is not linked`() throws {
-        var (a, b) = (try End("a"), try End("b"))
+        var a = try End("a")
+        var b = try End("b")
         trust(&a, &b)
         let other = try LinkIdentity()
         a.links.connect(to: b.name, at: b.links.address, other.fingerprint)
@@ -145,7 +152,8 @@ import WorkerInterface
     }
 
     @Test func `who is trusted no longer is cut off`() throws {
-        var (a, b) = (try End("a"), try End("b"))
+        var a = try End("a")
+        var b = try End("b")
         trust(&a, &b)
         a.links.connect(to: b.name, at: b.links.address, b.links.fingerprint)
         _ = turn(&a, &b) { $0.ups == 1 && $1.ups == 1 }
@@ -157,7 +165,8 @@ import WorkerInterface
     }
 
     @Test func `a node that is not there is reported`() throws {
-        var (a, b) = (try End("a"), try End("b"))
+        var a = try End("a")
+        var b = try End("b")
         a.links.connect(to: b.name, at: "127.0.0.1:1", b.links.fingerprint)
         let isDown = turn(&a, &b) { left, right in left.news == [.down(right.name)] }
         #expect(isDown)

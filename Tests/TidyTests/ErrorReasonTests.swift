@@ -6,7 +6,10 @@ import Testing
     /// Places in which a reason may be written once: the rooms, and what stands above them.
     static let places = [
         ["Sources/Rooms/"],
-        ["Sources/Contract/IPC/", "Sources/ControlPlane/", "Sources/Daemon/IPC/IPCServer.swift"],
+        [
+            "Sources/Contract/IPC/", "Sources/ControlPlane/", "Sources/Daemon/IPC/IPCServer.swift",
+            "Sources/Nodes/ClusterTypes.swift",
+        ],
     ]
 
     /// Ways of writing an error's reason.

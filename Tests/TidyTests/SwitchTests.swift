@@ -8,7 +8,6 @@ import Testing
     /// Switches over enums of others, as path and subject, with the enum.
     static let exceptions = [
         "Sources/Daemon/HTTP/HTTPServer.swift: what": "C enum of libmicrohttpd",
-        "Sources/Registry/RegistrySession.swift: outcome": "C enum of CNATS",
         "Sources/sfuctl/Table.swift: scalar.properties.generalCategory": "enum of Swift's library",
     ]
 

@@ -7,7 +7,8 @@ import Testing
 @Suite struct TrappingOperationTests {
     /// Folders and files that read received bytes, or keep numbers computed from them.
     static let places = [
-        "Sources/Nodes/LinkMessage.swift", "Sources/RTP/", "Sources/SFU/Receive/", "Sources/SFU/Storage/PacketInfo.swift",
+        "Sources/Nodes/LinkMessage.swift",
+        "Sources/RTP/", "Sources/SFU/Receive/", "Sources/SFU/Storage/PacketInfo.swift",
         "Sources/SFU/RTCP/ReceiveRTCP.swift", "Sources/SFU/RTCP/SendFeedback.swift",
         "Sources/SFU/Estimation/", "Sources/SFU/Allocation/", "Sources/SFU/Crypto/",
         "Sources/SFU/Transport/", "Sources/SFU/Layers/LayerMeter.swift",

@@ -153,6 +153,9 @@ extension ContractTexts {
         LineInfo.source: Source of what the participant sends.
         LineInfo.stream: Stream that it belongs to; absent while it is held back.
         LineInfo.subscription: Subscription that the slot carries.
+        LinkCondition: State of the link to a node.
+        LinkCondition.none: None is needed so far, or it was lost.
+        LinkCondition.own: The node that was asked.
         MeanAndWorst: Mean and worst of a figure over a session's RTCP reports.
         MediaDirection: The direction attribute of an m-line (RFC 8866 §6.7).
         Message: A message published to a topic of a room.
@@ -186,6 +189,21 @@ extension ContractTexts {
         ModeratorTransferred.previous: The former moderator, now a participant.
         MuteSparing: Participants whom a room's mute spares besides its caller.
         MuteSparing.moderators: Everybody who is a moderator at the time.
+        NodeCondition: State of a node as another sees it.
+        NodeCondition.draining: It takes no new rooms.
+        NodeCondition.lost: It has not been heard of for the time of its lease; its rooms have
+            ended.
+        NodeInfo: A node of the cluster.
+        NodeInfo.address: `ADDR:PORT` where it takes links.
+        NodeInfo.beatAge: Seconds since its last sign of life in the registry.
+        NodeInfo.boot: Its `boot` in `server.info`.
+        NodeInfo.load: Share of time for which its workers are busy: 0 to 1.
+        NodeInfo.roundTripMilliseconds: Round-trip time of the link, in milliseconds; absent
+            without a link.
+        NodeList: Lists the nodes of the cluster, by name; without a cluster there are none. It
+            shows them as the node sees them that is asked.
+        NodeList.Result.nodes: At most 64.
+        NodeList.Result.registry: Whether the registry answers; absent without a cluster.
         OverloadInfo: Load of a worker.
         OverloadInfo.busy: Share of the last seconds in which the worker's thread ran or was ready
             to run: 0 to 1.
@@ -257,6 +275,8 @@ extension ContractTexts {
         ParticipantJoin.Params.role: `participant` by default.
         ParticipantJoin.Params.snapshot: Whether the result has the room's lists; `true` by
             default.
+        ParticipantJoin.Result.node: Node to which the participant's client connects; absent
+            without a cluster.
         ParticipantJoin.Result.roleRequest: Open request to the participant to take a role, made
             before a reconnect.
         ParticipantJoined: `participant.joined`: a participant joined, or joined again under the
@@ -353,6 +373,9 @@ extension ContractTexts {
         RecordingStopped.next: `after` of the next page of files; absent if there is none.
         RecordingStopped.reason: Cause of an end that nobody asked for: `room-closed`,
             `session-ended`, `disk-full`, `too-slow` and the like.
+        RegistryAvailability: Whether the nodes' registry can be reached.
+        RegistryAvailability.away: No new rooms are taken, and no node is given up; everything
+            else goes on.
         RequestID: Id that matches a reply to its request.
         RequestedMode: A mode in a call, by its current name or by an older one.
         RequestedMode.isOldName: Whether an old name was used, `CONFERENCE` or `VIEWER`; see
@@ -403,7 +426,7 @@ extension ContractTexts {
         RoomClose.Params.detail: Free text that `room.closed` passes on; at most 256 bytes.
         RoomClosed: `room.closed`: the last event of a room.
         RoomClosed.detail: Free text of the caller.
-        RoomClosed.reason: `closed`, `empty` or `shutdown`.
+        RoomClosed.reason: `closed`, `empty`, `shutdown` or, in a cluster, `node-lost`.
         RoomCounts: Numbers of a room's objects.
         RoomCounts.awaited: Participants who wait to be let in.
         RoomCreate: Creates a room.
@@ -420,6 +443,8 @@ extension ContractTexts {
         RoomInfo.awaited: The first page of those who wait to be let in.
         RoomInfo.created: Unix time, in seconds.
         RoomInfo.next: Cursors of the lists that go on.
+        RoomInfo.node: Node that has the room, to which its participants connect; absent without a
+            cluster.
         RoomInfo.participants: The first page of `participant.list`; absent in a join without
             snapshot.
         RoomInfo.recording: The running recording.

@@ -11,7 +11,7 @@ extension Method {
             plane.answer(plane.info, to: caller)
         },
         Method(NodeList.self) { plane, _, caller, _ in
-            plane.answer(plane.nodes, to: caller)
+            plane.answer(plane.life.nodes, to: caller)
         },
         Method(ServerDescribe.self) { plane, _, caller, _ in
             plane.answer(Method.description, to: caller)

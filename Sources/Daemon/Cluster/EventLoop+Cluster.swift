@@ -19,7 +19,7 @@ extension EventLoop {
         do throws(IPCRefusal) {
             let request = try IPCRequest(line: line)
             if request.method == NodeList.name, let nodes = cluster?.core.list(at: now) {
-                control.nodes = nodes
+                control.show(nodes)
             }
             cluster?.withCore { $0.receive(request, line: line, from: id.rawValue, at: now) }
             carryOutCluster(at: now)
