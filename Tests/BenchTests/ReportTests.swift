@@ -84,6 +84,80 @@ import Testing
         #expect(TheilSen(Array(points.prefix(9))) == nil)
     }
 
+    @Test func `bars are told in words, by medians of the rounds`() throws {
+        // sfud, floor-1 and janus by turns; the ratio of the medians would be 1.
+        let rounds: [[Double]] = [[12, 10, 50], [22, 20, 60], [12, 12, 50]]
+        let outcomes = rounds.flatMap { round in
+            zip(["sfud", "floor-1", "janus"], round).map { system, cost in
+                var outcome = Outcome("P5", system, size: 100)
+                outcome[.cpuMicroseconds] = cost
+                return outcome
+            }
+        }
+        let rows = Targets(findings: Findings(outcomes: outcomes)).rows
+        #expect(
+            BarTable(rows).text == """
+                reached  P5, 100      CPU a packet, gcm: 12.00 µs (12.00 to 22.00); \
+                floor-1: 12.00 µs (10.00 to 20.00), 1.10 ×; \
+                janus: 50.00 µs (50.00 to 60.00), 0.24 ×. \
+                To reach: ≤ 1.15 × floor-1, ≤ 0.3 × janus
+                1 of 1 bars reached
+                """
+        )
+    }
+
+    struct Bar: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var scenario: String
+        var note = ""
+        var size: Int
+        var figures: [Figure: Double]
+        /// Verdicts of the rows with a bar.
+        var isMet: [Bool]
+    }
+
+    static let bars = [
+        Bar(
+            testDescription: "a slow meeting",
+            scenario: "P3",
+            size: 25,
+            figures: [.delay50: 0.3, .delay99: 1.6],
+            isMet: [false]
+        ),
+        Bar(
+            testDescription: "a meeting of another size",
+            scenario: "P3",
+            size: 10,
+            figures: [.delay50: 0.3, .delay99: 1.6],
+            isMet: []
+        ),
+        Bar(
+            testDescription: "a storm",
+            scenario: "P10",
+            note: "all at once",
+            size: 500,
+            figures: [.joinsPerCPUSecond: 1_001, .joinsPerSecond: 499, .delay99: 4],
+            isMet: [true, false, true]
+        ),
+        Bar(
+            testDescription: "an idle crowd",
+            scenario: "P14",
+            note: "connected",
+            size: 2_000,
+            figures: [.cpuShare: 0.011, .bytesPerViewer: 60_000],
+            isMet: [false, true]
+        ),
+    ]
+
+    @Test(arguments: bars)
+    func `each bar is held to its figure`(_ bar: Bar) {
+        var outcome = Outcome(bar.scenario, "sfud", size: bar.size)
+        outcome.note = bar.note
+        outcome.figures = bar.figures
+        let rows = Targets(findings: Findings(outcomes: [outcome])).rows
+        #expect(rows.compactMap(\.isMet) == bar.isMet)
+    }
+
     @Test func `an outcome is one line of JSON`() {
         var outcome = Outcome("P1", "sfud", size: 10)
         outcome.note = "a \"b\""

@@ -15,6 +15,8 @@ struct Options: Sendable {
     var rivals: [String] = []
     var executable: String?
     var isFull = false
+    /// How often each scenario runs; the median counts.
+    var rounds = 3
     /// Folder for `report.md` and `report/`.
     var report: String?
     /// Whether JSON lines are printed instead of text.
@@ -38,7 +40,8 @@ struct Options: Sendable {
           --workers N       workers of sfud, 1 to 64 (default 1)
           --against NAME    also measure \(Adapters.rivals.joined(separator: ", ")); may be repeated
           --sfud PATH       this sfud (default: the one beside sfu-bench)
-          --full            longer, more sizes, three rounds of each
+          --rounds N        run each scenario so often, 1 to 9, systems by turns (default 3)
+          --full            longer, and more sizes
           --report DIR      write DIR/report.md, its charts and its figures
           --json            print JSON lines
           --sockets N       spread the clients over N sockets, 1 to 1024 (default 1)
@@ -48,8 +51,9 @@ struct Options: Sendable {
         four of these --viewers is the number of people, of joins, of viewers at the knee, and
         of rooms. The floors are processes of sfu-bench that send the same datagrams on:
         floor-1 with one sendto each, floor-G in the longest GSO runs.
-        Exit status: 0 done, 1 a check failed, 2 wrong command line, 69 an SFU could not be
-        driven, 130 interrupted.
+        Several scenarios end with a table of the bars, reached or not.
+        Exit status: 0 all ran, 1 a check of sfud failed, 2 wrong command line, 69 an SFU could
+        not be driven, 130 interrupted.
         """
 
     /// Parses the arguments after the program's name.
@@ -76,6 +80,7 @@ struct Options: Sendable {
         case "--viewers": size = try CommandLineValue.number(flag, value, 1...100_000)
         case "--seconds": seconds = Double(try CommandLineValue.number(flag, value, 1...600))
         case "--profile": profile = try CommandLineValue.profile(flag, value)
+        case "--rounds": rounds = try CommandLineValue.number(flag, value, 1...9)
         case "--workers": workers = try CommandLineValue.number(flag, value, 1...64)
         case "--against":
             let name = try CommandLineValue.text(flag, value)

@@ -71,7 +71,16 @@ struct SFUBench {
         defer { bench.progress.clear() }
         try await bench.run()
         if let folder = options.report { try Report(bench).write(to: folder) }
-        return bench.hasFaults ? 1 : 0
+        bench.progress.clear()
+        if !options.printsJSON {
+            let table = BarTable(Targets(findings: Findings(outcomes: bench.outcomes)).rows)
+            if !table.text.isEmpty { print("\n\(table.text)") }
+        }
+        for failure in bench.failures {
+            let load = "\(failure.scenario) \(failure.size) \(failure.note)"
+            complain("a check failed: \(load): \(failure.faults.joined(separator: ", "))")
+        }
+        return bench.failures.isEmpty ? 0 : 1
     }
 
     static func complain(_ text: String) {

@@ -83,7 +83,7 @@ struct Charts {
         }
         guard !series.isEmpty else { return nil }
         let knees = systemsWithLadder.compactMap { system in
-            findings.last(.livestream, system, note: "knee")?[.knee].map {
+            findings.median(.livestream, system, note: "knee")?[.knee].map {
                 Chart.Mark(value: $0, text: "knee of \(system): \(Int($0))", isUpright: true)
             }
         }
