@@ -77,7 +77,7 @@ benchmarks: bench-packages ## Builds the load client and the core's cost in rele
 	$(SWIFT) build -c release --product loopback-only
 	$(SWIFT) build -c release --product core-cost
 
-bench: build benchmarks ## Measures sfud and writes benchmarks/report.md; FULL=1, AGAINST=janus
+bench: build benchmarks ## Measures sfud, writes benchmarks/report.md, prints the bars; FULL=1, AGAINST=janus
 	$(BUILD)/release/sfu-bench --report benchmarks $(if $(FULL),--full) \
 		$(addprefix --against ,$(AGAINST)) $(BENCH_FLAGS)
 

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 void kernel_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
@@ -21,6 +22,14 @@ int kernel_request_short_slice(void) {
     attributes.sched_flags = 0;
     attributes.sched_runtime = 100000;
     return syscall(SYS_sched_setattr, 0, &attributes, 0) < 0 ? -errno : 0;
+}
+
+void kernel_request_exact_timers(void) { prctl(PR_SET_TIMERSLACK, 5000UL); }
+
+void kernel_sleep_until(int64_t nanoseconds) {
+    struct timespec end = {.tv_sec = nanoseconds / 1000000000,
+                           .tv_nsec = nanoseconds % 1000000000};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
 }
 
 void kernel_serve_in_background(void) {

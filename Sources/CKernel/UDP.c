@@ -394,25 +394,32 @@ static void put_source(struct msghdr *header, bool ipv6, const struct kernel_seg
     }
 }
 
-int kernel_send_segments(int descriptor, bool ipv6, const struct kernel_segments *run) {
-    if (run->count == 0 || run->count > KERNEL_SEGMENTS) return -EINVAL;
-    struct iovec places[KERNEL_SEGMENTS];
+enum {
+    /// The larger of both packet infos, IPV6_PKTINFO, plus UDP_SEGMENT.
+    run_control_size = CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(uint16_t)),
+};
+
+/// Destination and control items of a run's header.
+struct run_head {
+    struct sockaddr_storage remote;
+    _Alignas(struct cmsghdr) uint8_t control[run_control_size];
+};
+
+/// Makes the header of a run, with its datagrams in `places`.
+static struct msghdr run_header(const struct kernel_segments *run, bool ipv6,
+                                struct run_head *head, struct iovec *places) {
     for (uint32_t index = 0; index < run->count; index++) {
         places[index] = (struct iovec){
             .iov_base = (void *)(uintptr_t)(run->first + (size_t)index * run->stride),
             .iov_len = index + 1 == run->count ? run->last_length : run->length,
         };
     }
-    struct sockaddr_storage storage;
-    _Alignas(struct cmsghdr) uint8_t
-        control[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(uint16_t))]
-        = {0};
     struct msghdr header = {
-        .msg_name = &storage,
-        .msg_namelen = to_sockaddr(run->remote, ipv6, run->interface, &storage),
+        .msg_name = &head->remote,
+        .msg_namelen = to_sockaddr(run->remote, ipv6, run->interface, &head->remote),
         .msg_iov = places,
         .msg_iovlen = run->count,
-        .msg_control = control,
+        .msg_control = head->control,
         .msg_controllen = 0,
     };
     put_source(&header, ipv6, run);
@@ -421,9 +428,49 @@ int kernel_send_segments(int descriptor, bool ipv6, const struct kernel_segments
         put_control(&header, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment);
     }
     if (header.msg_controllen == 0) header.msg_control = NULL;
+    return header;
+}
+
+int kernel_send_segments(int descriptor, bool ipv6, const struct kernel_segments *run) {
+    if (run->count == 0 || run->count > KERNEL_SEGMENTS) return -EINVAL;
+    struct iovec places[KERNEL_SEGMENTS];
+    struct run_head head;
+    struct msghdr header = run_header(run, ipv6, &head, places);
     ssize_t sent;
     do {
         sent = sendmsg(descriptor, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
     return sent < 0 ? -errno : 0;
+}
+
+int kernel_send_runs(int descriptor, bool ipv6, const struct kernel_segments *runs, uint32_t count,
+                     int *error) {
+    struct iovec places[KERNEL_RUNS_SEGMENTS];
+    struct run_head heads[KERNEL_RUNS];
+    struct mmsghdr messages[KERNEL_RUNS];
+    *error = 0;
+    if (count > KERNEL_RUNS) count = KERNEL_RUNS;
+    uint32_t taken = 0;
+    for (uint32_t index = 0; index < count; index++) {
+        if (runs[index].count > KERNEL_RUNS_SEGMENTS - taken) {
+            *error = EINVAL;
+            count = index;
+            break;
+        }
+        messages[index].msg_hdr = run_header(&runs[index], ipv6, &heads[index], places + taken);
+        taken += runs[index].count;
+    }
+    uint32_t sent = 0;
+    while (sent < count) {
+        // An error is told only if it hit the first run of a call.
+        int result = sendmmsg(descriptor, messages + sent, count - sent,
+                              MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (result < 0 && errno == EINTR) continue;
+        if (result < 0) {
+            *error = errno;
+            break;
+        }
+        sent += (uint32_t)result;
+    }
+    return (int)sent;
 }

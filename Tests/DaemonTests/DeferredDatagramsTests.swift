@@ -36,6 +36,32 @@ import Testing
         #expect(deferred.free == DeferredDatagrams.capacity)
     }
 
+    @Test func `what is added while the first ones are taken follows in order`() {
+        var deferred = DeferredDatagrams()
+        var (added, taken) = (0, 0)
+        // Fills the places several times over, in steps that do not divide their number.
+        while taken < 5 * DeferredDatagrams.capacity {
+            while deferred.free > 0 {
+                let number = [UInt8(added >> 8), UInt8(added & 0xff)]
+                let path = Self.path(added % 1_000)
+                let isKept = deferred.append(number.span, on: path, arrival: Int64(added))
+                #expect(isKept)
+                added += 1
+            }
+            for index in 0..<deferred.count {
+                let number = taken + index
+                let bytes = deferred[index]
+                #expect(Int(bytes[0]) << 8 | Int(bytes[1]) == number)
+                #expect(deferred.path(index) == Self.path(number % 1_000))
+                #expect(deferred.arrival(index) == Int64(number))
+            }
+            deferred.removeFirst(53)
+            taken += 53
+        }
+        let left = deferred.count
+        #expect(left == DeferredDatagrams.capacity - 53)
+    }
+
     @Test func `nothing is cut, and what is too long is not kept`() {
         var deferred = DeferredDatagrams()
         let longest = [UInt8](repeating: 7, count: Batch.maximumLength)

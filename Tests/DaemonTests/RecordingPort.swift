@@ -8,6 +8,7 @@ import RTP
 /// Port of one socket in virtual time, which records the steps of each round.
 struct RecordingPort: ~Copyable, WorkerPort {
     enum Step: Equatable {
+        case rest(until: Instant)
         case sleep(until: Instant)
         case read(Int)
         case readPreempting(Int)
@@ -29,6 +30,8 @@ struct RecordingPort: ~Copyable, WorkerPort {
     /// Time that the next sleep lasts.
     var sleepMilliseconds: Int64 = 1
     var arrived: [[UInt8]] = []
+    /// Datagrams that arrive in each rest.
+    var gathering: [[UInt8]] = []
     /// Datagrams that arrive while a batch is sent.
     var late: [[UInt8]] = []
     var capacity = 64
@@ -44,6 +47,12 @@ struct RecordingPort: ~Copyable, WorkerPort {
     func wallClock() -> Int64 { now.nanoseconds }
     func wallClockOffset() -> Int64 { 0 }
     func cpuTime() -> Int64 { now.nanoseconds }
+
+    mutating func rest(until end: Instant) {
+        steps.append(.rest(until: end))
+        now = end
+        arrived += gathering
+    }
 
     mutating func prepareToSleep() -> Bool { relayed == 0 }
 

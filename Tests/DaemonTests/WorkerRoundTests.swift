@@ -80,6 +80,88 @@ struct WorkerRoundTests {
         #expect(deadline > before)
     }
 
+    @Test func `handshakes wait for the batch, and take turns`() throws {
+        var bench = try RoundBench()
+        bench.run(applying: bench.configuration)
+        try bench.connect()
+        // Three records that are no use, and then media.
+        let record: [UInt8] = [22, 254, 253, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]
+        bench.port.arrived = Array(repeating: record, count: 3) + (0..<4).map { bench.media($0) }
+        bench.run(applying: [])
+        let sent = bench.port.takeSent()
+        for slot in RoundBench.slots {
+            #expect(bench.numbers(in: sent, of: slot.ssrc) == Array(0...3))
+        }
+        // A turn is over after one of them, as it lasts no time here.
+        var left = [bench.round.deferredCount]
+        while bench.round.deferredCount > 0 {
+            let now = bench.port.now
+            let (_, steps) = bench.run(applying: [])
+            #expect(steps.first == .sleep(until: now))
+            left.append(bench.round.deferredCount)
+        }
+        #expect(left == [2, 1, 0])
+    }
+
+    @Test func `media that came behind a goodbye in the same batch is sent`() throws {
+        var bench = try RoundBench()
+        bench.run(applying: bench.configuration)
+        try bench.connect()
+        let packet = bench.media(0)
+        bench.port.arrived = [bench.goodbye(), packet]
+        bench.run(applying: [])
+        let sent = bench.port.takeSent()
+        let slot = RoundBench.slots[0].ssrc
+        #expect(bench.numbers(in: sent, of: slot) == [0])
+        bench.port.arrived = [bench.media(1)]
+        bench.run(applying: [])
+        #expect(bench.port.takeSent().allSatisfy { $0[0] < 128 })
+    }
+
+    @Test func `records of strangers take no room`() throws {
+        var bench = try RoundBench()
+        bench.run(applying: bench.configuration)
+        bench.port.arrived = [[22, 254, 253, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]]
+        bench.run(applying: [])
+        #expect(bench.round.deferredCount == 0)
+    }
+
+    @Test func `a busy worker lets datagrams gather, but nothing that was deferred or relayed`()
+        throws
+    {
+        var bench = try RoundBench()
+        bench.port.sleepMilliseconds = 0
+        func isPaused(_ steps: [RecordingPort.Step]) -> Bool {
+            if case .rest = steps.first { true } else { false }
+        }
+        // Four at a time, and twelve more in each pause.
+        bench.port.gathering = Array(repeating: [5, 5], count: 12)
+        var paused = 0
+        for _ in 0..<1_000 {
+            let before = bench.port.now
+            bench.port.arrived = Array(repeating: [5, 5], count: 4)
+            let (_, steps) = bench.run(applying: [])
+            if isPaused(steps) {
+                paused += 1
+                #expect(steps.contains(.read(16)))
+                #expect(bench.port.now.nanoseconds(since: before) <= 300_000)
+            }
+            bench.port.now = bench.port.now.advanced(nanoseconds: 100_000)
+        }
+        #expect(paused > 500)
+        bench.port.arrived = [[5, 5]]
+        bench.run(applying: [])
+        #expect(bench.round.pauseEnd != nil)
+        bench.port.relayed = 1
+        bench.run(applying: [])
+        #expect(bench.round.pauseEnd == nil)
+        bench.port.arrived = [[5, 5]]
+        bench.run(applying: [])
+        #expect(bench.round.pauseEnd != nil)
+        let isKept = bench.round.deferred.append([5, 5].span, on: RecordingPort.path, arrival: 0)
+        #expect(isKept && bench.round.pauseEnd == nil)
+    }
+
     @Test func `a socket is read eight times, and until it is empty after a stall`() throws {
         var bench = try RoundBench()
         bench.port.capacity = 2
@@ -224,6 +306,12 @@ private struct RoundBench: ~Copyable {
     /// Returns a new connectivity check of the peer.
     mutating func check() -> [UInt8] {
         peer.check(at: port.now, into: &output)
+        return takeOutput().last ?? []
+    }
+
+    /// Returns the record that ends the peer's association.
+    mutating func goodbye() -> [UInt8] {
+        peer.close(into: &output)
         return takeOutput().last ?? []
     }
 

@@ -108,6 +108,35 @@ struct UDPSenderTests {
     }
 
     @Test
+    func `a call for many destinations goes on behind one that is refused`() throws {
+        let receiver = try UDPSocket.open(Address(ipv4: 0x7f00_0001, port: 0))
+        let sender = try UDPSocket.open(Address(ipv4: 0x7f00_0001, port: 0))
+        defer {
+            receiver.close()
+            sender.close()
+        }
+        let locals = LocalAddresses([sender])
+        var udpSender = UDPSender([sender])
+        var batch = Batch(capacity: 128)
+        // More runs than one call takes; the kernel refuses port 0, here the 20th and the 41st.
+        for index in 0..<100 {
+            let isRefused = index == 20 || index == 41
+            let remote = isRefused ? receiver.address.with(port: 0) : receiver.address
+            var place = batch.next
+            place[0] = UInt8(index)
+            // Growing lengths, so that each is a run of its own.
+            batch.commit(length: index + 1, to: Path(remote: remote, local: 0), as: .video)
+        }
+        udpSender.send(&batch, from: locals, at: .monotonic())
+        var inbox = Inbox(capacity: 128)
+        #expect(inbox.receive(from: receiver) == nil)
+        let received = (0..<inbox.count).map { Int(inbox[$0][0]) }
+        #expect(received == (0..<100).filter { $0 != 20 && $0 != 41 })
+        let (errors, waiting) = (udpSender.errors, udpSender.waiting)
+        #expect(errors == 2 && waiting == 0)
+    }
+
+    @Test
     func `queued datagrams that became stale are not sent`() throws {
         let pipe = try Pipe()
         let locals = LocalAddresses([pipe.socket])

@@ -72,8 +72,13 @@ struct SFUBench {
         try await bench.run()
         let report = Report(bench)
         if let folder = options.report { try report.write(to: folder) }
+        bench.progress.clear()
         if !options.printsJSON { print(report.summary, terminator: "") }
-        return bench.hasFaults ? 1 : 0
+        for failure in bench.failures {
+            let load = "\(failure.scenario) \(failure.size) \(failure.note)"
+            complain("a check failed: \(load): \(failure.faults.joined(separator: ", "))")
+        }
+        return bench.failures.isEmpty ? 0 : 1
     }
 
     static func complain(_ text: String) {

@@ -12,6 +12,12 @@ struct Options {
     var burst = 8
     var engine = SRTPEngine.best
     var profile = SRTPProfile.aeadAes128Gcm
+    /// Small rooms with cameras, their people, and the layers of each camera; 0 rooms for none.
+    var rooms = 0
+    var people = 2
+    var layers = 1
+    /// Clients whose packets form one batch.
+    var together = 1
     /// Whether the viewers are on another worker, which gets the packets over a relay.
     var relays = false
     var checks = false
@@ -35,6 +41,12 @@ struct Options {
           --profile P    gcm (AEAD_AES_128_GCM, default), gcm256, or cm
                          (AES_CM_128_HMAC_SHA1_80)
           --relay        the viewers are on another worker, behind a ring
+          --rooms N      what N rooms cost in which everybody has a camera and sees the
+                         others, timers included; --packets are steps of 100 ms, and
+                         --burst the packets of a frame
+          --people N     in rooms of so many (default 2)
+          --layers N     with cameras of so many layers, of which one is seen (default 1)
+          --together N   with so many clients' packets in a batch (default 1)
           --srtp         only what SRTP costs: ns a packet of each profile, some sizes
                          and batches
           --hostile      only what wrong datagrams cost, beside ten thousand transports
@@ -58,6 +70,10 @@ struct Options {
             case "--publications": publications = min(max(1, Int(value) ?? 1), 16)
             case "--burst": burst = max(1, Int(value) ?? burst)
             case "--packets": packets = max(1, Int(value) ?? packets)
+            case "--rooms": rooms = min(max(1, Int(value) ?? 1), 1_000)
+            case "--people": people = min(max(2, Int(value) ?? 2), 10)
+            case "--layers": layers = min(max(1, Int(value) ?? 1), 3)
+            case "--together": together = min(max(1, Int(value) ?? 1), 16)
             case "--engine": engine = SRTPEngine(rawValue: value) ?? engine
             case "--profile": profile = Self.profiles[value] ?? profile
             case "--srtp":

@@ -14,6 +14,12 @@ if options.wantsHelp {
     try SRTPCost.report(options.engine)
 } else if options.measuresHostility {
     try HostileCost.report(options)
+} else if options.rooms > 0 {
+    let isClean = try GroupCost.report(options)
+    if options.checks, !isClean {
+        print("the packet path must not retain")
+        exitWithFailure()
+    }
 } else if options.room > 0 {
     try RoomCost.report(options)
 } else {

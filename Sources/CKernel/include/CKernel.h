@@ -49,6 +49,10 @@ void kernel_name_thread(const char *name);
 /// Otherwise it waits until that slice ends, some 3 ms. Returns 0 or -errno; older kernels accept
 /// the request and ignore it.
 int kernel_request_short_slice(void);
+/// Lets the calling thread's timers end at most 5 microseconds late, instead of the usual 50.
+void kernel_request_exact_timers(void);
+/// Sleeps until CLOCK_MONOTONIC has reached this time, in nanoseconds, or until a signal.
+void kernel_sleep_until(int64_t nanoseconds);
 /// Returns free heap memory to the system.
 void kernel_trim_heap(void);
 /// Bytes currently allocated, in the heap and by mmap (mallinfo(3)); -1 if unknown.
@@ -198,6 +202,17 @@ struct kernel_segments {
 };
 /// Sends a run in one call, by UDP_SEGMENT if it has several datagrams; returns 0.
 int kernel_send_segments(int descriptor, bool ipv6, const struct kernel_segments *run);
+
+/// Maximum number of runs of one call.
+enum { KERNEL_RUNS = 32 };
+/// Maximum number of datagrams of one call.
+enum { KERNEL_RUNS_SEGMENTS = 320 };
+
+/// Sends runs in their order, in one call where possible; returns the number of those sent.
+///
+/// If that is less than `count`, `error` is the errno of the next one.
+int kernel_send_runs(int descriptor, bool ipv6, const struct kernel_segments *runs, uint32_t count,
+                     int *error);
 
 // TCP
 

@@ -73,6 +73,8 @@ extension SocketPort {
     func wallClockOffset() -> Int64 { Kernel::wallClockOffset() }
     func cpuTime() -> Int64 { kernel_thread_nanoseconds() }
 
+    mutating func rest(until end: Instant) { kernel_sleep_until(end.nanoseconds) }
+
     mutating func prepareToSleep() -> Bool { relays.rest() }
 
     mutating func sleep(until deadline: Instant, at now: Instant) -> Int {

@@ -84,6 +84,7 @@ final class Worker: Sendable {
                 let cause = SystemError(operation: "short turns", number: -failure)
                 setup.log.debug("worker has long turns", [("cause", "\(cause)")])
             }
+            kernel_request_exact_timers()
             do throws(SystemError) {
                 let poller = try SocketPort.poller(for: setup, commands)
                 var port = SocketPort(setup, poller, commands, events)

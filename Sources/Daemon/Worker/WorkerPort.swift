@@ -17,6 +17,8 @@ package protocol WorkerPort: ~Copyable {
     func cpuTime() -> Int64
 
     // Sleeping.
+    /// Sleeps until `end`, whatever arrives meanwhile.
+    mutating func rest(until end: Instant)
     /// Announces that the worker is about to sleep; returns `false` if relayed packets are waiting.
     mutating func prepareToSleep() -> Bool
     /// Sleeps until a source is ready, at most until `deadline`; returns the number of ready

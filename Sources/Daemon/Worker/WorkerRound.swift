@@ -12,14 +12,21 @@ package struct WorkerRound: ~Copyable {
     var output = Batch(capacity: Core.batchCapacity)
     /// Datagrams to receive before any others, because they arrived while a batch was sent.
     var deferred = DeferredDatagrams()
+    /// DTLS records to process in turns, between which media is sent.
+    var handshakes = DeferredDatagrams()
     var stalls: StaleMediaDetector
     var delay = ForwardingDelayMeter()
     /// Time of sending after which the sockets are checked for datagrams that may preempt the
     /// batch, in nanoseconds.
     let turnNanoseconds: Int64
     private var busy: BusyMeter
+    private var coalescer: BatchCoalescer
     /// Datagrams received since the last flush.
     private var taken = 0
+    /// Datagrams received from the sockets in this round.
+    private var received = 0
+    /// Whether relayed packets came in the last round: their home has waited with them already.
+    private var hasRelayed = false
     /// Time when the last sleep ended.
     private var wakeTime: Instant
     private var nextRefresh: Instant
@@ -28,10 +35,12 @@ package struct WorkerRound: ~Copyable {
         core: consuming Core,
         at now: Instant,
         cpu: Int64,
-        turnNanoseconds: Int64 = 500_000
+        turnNanoseconds: Int64 = 500_000,
+        coalescing: BatchCoalescer.Limits = BatchCoalescer.Limits()
     ) {
         self.core = core
         wakeTime = now
+        coalescer = BatchCoalescer(coalescing, at: now)
         self.turnNanoseconds = turnNanoseconds
         stalls = StaleMediaDetector(at: now, cpu: cpu)
         busy = BusyMeter(at: now)
@@ -47,9 +56,12 @@ package struct WorkerRound: ~Copyable {
         let now = wakeTime
         receiveDeferred(at: now, through: &port)
         let hasCommands = receive(fromReady: ready, reads, at: now, through: &port)
+        coalescer.noteRound(received: received, at: now)
+        received = 0
         // Queued datagrams are older than this batch, so send them first.
         port.resumeSending(at: now)
         flush(at: now, through: &port)
+        processHandshakes(at: now, through: &port)
         receiveRelayed(at: now, through: &port)
         let isOpen = !hasCommands || takeCommands(through: &port)
         expire(at: now, through: &port)
@@ -78,8 +90,8 @@ package struct WorkerRound: ~Copyable {
         return isOpen
     }
 
-    /// Number of datagrams that the next round receives first.
-    package var deferredCount: Int { deferred.count }
+    /// Number of datagrams that are left for the next round.
+    package var deferredCount: Int { deferred.count + handshakes.count }
 
     /// Time when the next round has something to do, besides the port's own.
     package var deadline: Instant {
@@ -99,19 +111,39 @@ package struct WorkerRound: ~Copyable {
     private mutating func sleep(
         through port: inout some WorkerPort & ~Copyable
     ) -> (ready: Int, reads: Int) {
-        let mayRest = port.prepareToSleep() && deferred.count == 0
-        let due = mayRest ? deadline(with: port) : wakeTime
         let rest = port.monotonic()
         stalls.worked(since: wakeTime, until: rest) {
             port.cpuTime()
         } wall: {
             port.wallClock()
         }
-        let ready = port.sleep(until: due, at: rest)
+        let now = pause(at: rest, through: &port)
+        let mayRest = port.prepareToSleep() && deferredCount == 0
+        let due = mayRest ? deadline(with: port) : wakeTime
+        let ready = port.sleep(until: due, at: now)
         wakeTime = port.monotonic()
         busy.slept(wakeTime.nanoseconds(since: rest))
         let wasStalled = stalls.slept(since: rest, until: wakeTime) { port.wallClock() }
         return (ready, wasStalled ? Self.readsAfterStall : Self.reads)
+    }
+
+    /// Time until which the next round leaves all sources alone, so that its batch is larger; `nil`
+    /// if it does not.
+    ///
+    /// Whoever drives rounds in virtual time begins none earlier.
+    package var pauseEnd: Instant? {
+        guard deferredCount == 0, !hasRelayed, !core.isResuming else { return nil }
+        return coalescer.pauseEnd(after: wakeTime)
+    }
+
+    /// Lets datagrams gather, if that is worthwhile; returns the time after it.
+    private func pause(
+        at now: Instant,
+        through port: inout some WorkerPort & ~Copyable
+    ) -> Instant {
+        guard let end = pauseEnd, end > now, port.backlog == 0 else { return now }
+        port.rest(until: end)
+        return port.monotonic()
     }
 
     private func deadline(with port: borrowing some WorkerPort & ~Copyable) -> Instant {
@@ -123,7 +155,9 @@ package struct WorkerRound: ~Copyable {
         at now: Instant,
         through port: inout some WorkerPort & ~Copyable
     ) {
+        hasRelayed = false
         for _ in 0..<Self.relayedBatches where port.receiveRelayed(into: &core, at: now) {
+            hasRelayed = true
             flush(at: now, through: &port)
         }
     }
@@ -232,6 +266,7 @@ extension WorkerRound {
                 let count = port.receive(from: socket, into: .batch)
             else { return }
             taken += count
+            received += count
             let first = count > 0 ? port.arrival(0, of: .batch) : 0
             stalls.received(count, first: first, at: now) { port.wallClock() }
             for index in 0..<count { receive(index, from: socket, at: now, through: &port) }
@@ -246,6 +281,15 @@ extension WorkerRound {
         through port: inout some WorkerPort & ~Copyable
     ) {
         guard let origin = port.origin(of: index, in: .batch, socket: socket) else { return }
+        if Self.isHandshake(port.datagram(index, of: .batch), on: origin.path, core),
+            handshakes.append(
+                port.datagram(index, of: .batch),
+                on: origin.path,
+                arrival: origin.arrival
+            )
+        {
+            return
+        }
         if output.free < Core.replyCapacity { port.send(&output, at: now) }
         if case .rtp = Datagram(port.datagram(index, of: .batch)) {
             delay.noteArrival(origin.arrival)
@@ -293,6 +337,11 @@ extension WorkerRound {
             port.wallClock()
         }
         for index in 0..<deferred.count {
+            if Self.isHandshake(deferred[index], on: deferred.path(index), core),
+                deferred.copy(index, to: &handshakes)
+            {
+                continue
+            }
             if output.free < Core.replyCapacity { port.send(&output, at: now) }
             if case .rtp = Datagram(deferred[index]) { delay.noteArrival(deferred.arrival(index)) }
             let staleMedia = stalls.staleMedia(deferred.arrival(index))

@@ -1,6 +1,48 @@
 /// JSON writer without spaces: members in declaration order, dictionaries sorted by key.
 package final class JSONWriter: ValueWriter {
-    package private(set) var bytes: [UInt8] = []
+    private var state = WriterState(JSONBytes())
+
+    package init() {}
+
+    package var bytes: [UInt8] { state.form.bytes }
+    var count: Int { state.form.count }
+    var depth: Int { state.depth }
+
+    func openObject(isSorted: Bool) { state.openObject(isSorted: isSorted) }
+    func openArray() { state.openArray() }
+    func close(to level: Int) { state.close(to: level) }
+    func end(level: Int, since start: Int) { state.end(level: level, since: start) }
+
+    func member(_ name: String, at level: Int) {
+        state.close(to: level)
+        state.form.member(name)
+    }
+
+    func element(at level: Int) {
+        state.close(to: level)
+        state.form.element()
+    }
+
+    package func raw(_ text: String) { state.form.raw(text) }
+    package func null() { state.form.raw("null") }
+    package func bool(_ value: Bool) { state.form.raw(value ? "true" : "false") }
+    package func integer(_ value: Int64) { state.form.raw("\(value)") }
+    package func unsigned(_ value: UInt64) { state.form.raw("\(value)") }
+
+    /// Writes a number; infinity and NaN, which JSON lacks, become null.
+    package func number(_ number: Double) { state.form.number(number) }
+    package func string(_ text: String) { state.form.string(text) }
+    package func bytes(_ value: [UInt8]) { state.form.bytes(value) }
+    package func json(_ json: JSON) { state.form.json(json) }
+    package func value(_ value: some Encodable) { encode(value) }
+
+    /// Writes a text that is encoded already.
+    func encoded(_ text: EncodedJSON) { state.form.append(text.bytes) }
+}
+
+/// Text of JSON.
+struct JSONBytes: ContainerForm {
+    private(set) var bytes: [UInt8] = []
     private var depth = 0
     /// Open objects whose members are sorted, the innermost last.
     private var sorted: [Members] = []
@@ -12,21 +54,16 @@ package final class JSONWriter: ValueWriter {
         var places: [(name: String, start: Int)] = []
     }
 
-    package init() {}
-
     var count: Int { bytes.count }
 
-    package func raw(_ text: String) { bytes.append(contentsOf: text.utf8) }
+    mutating func append(_ text: [UInt8]) { bytes += text }
+    mutating func raw(_ text: String) { bytes.append(contentsOf: text.utf8) }
 
-    package func null() { raw("null") }
-    package func bool(_ value: Bool) { raw(value ? "true" : "false") }
-    package func integer(_ value: Int64) { raw("\(value)") }
-    package func unsigned(_ value: UInt64) { raw("\(value)") }
+    mutating func number(_ number: Double) {
+        raw(number.isFinite ? "\(number)" : "null")
+    }
 
-    /// Writes a number; infinity and NaN, which JSON lacks, become null.
-    package func number(_ number: Double) { raw(number.isFinite ? "\(number)" : "null") }
-
-    package func string(_ text: String) {
+    mutating func string(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
         defer { bytes.append(UInt8(ascii: "\"")) }
         guard text.utf8.contains(where: Self.isEscaped) else { return raw(text) }
@@ -48,54 +85,54 @@ package final class JSONWriter: ValueWriter {
         byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }
 
-    package func bytes(_ value: [UInt8]) {
-        list(value, "[", "]") { raw("\($0)") }
+    mutating func bytes(_ value: [UInt8]) {
+        list(value, "[", "]") { $0.raw("\($1)") }
     }
 
-    package func json(_ json: JSON) {
+    mutating func json(_ json: JSON) {
         switch json {
-        case .null: null()
-        case .bool(let value): bool(value)
-        case .integer(let value): integer(value)
+        case .null: raw("null")
+        case .bool(let value): raw(value ? "true" : "false")
+        case .integer(let value): raw("\(value)")
         case .number(let value): number(value)
         case .string(let text): string(text)
         case .array(let elements):
-            list(elements, "[", "]") { self.json($0) }
+            list(elements, "[", "]") { $0.json($1) }
         case .object(let members):
-            list(members.sorted { $0.key < $1.key }, "{", "}") { member in
-                string(member.key)
-                raw(":")
-                self.json(member.value)
+            list(members.sorted { $0.key < $1.key }, "{", "}") { text, member in
+                text.string(member.key)
+                text.raw(":")
+                text.json(member.value)
             }
         }
     }
 
-    private func list<Element>(
+    private mutating func list<Element>(
         _ elements: [Element],
         _ open: String,
         _ close: String,
-        _ write: (Element) -> Void
+        _ write: (inout Self, Element) -> Void
     ) {
         raw(open)
         var isFirst = true
         for element in elements {
             if !isFirst { raw(",") }
             isFirst = false
-            write(element)
+            write(&self, element)
         }
         raw(close)
     }
 }
 
 // Containers.
-extension JSONWriter {
-    func openObject(isSorted: Bool) {
+extension JSONBytes {
+    mutating func beginObject(isSorted: Bool) {
         depth += 1
         if isSorted { sorted.append(Members(depth: depth, start: bytes.count + 1)) }
         bytes.append(UInt8(ascii: "{"))
     }
 
-    func closeObject() {
+    mutating func endObject() {
         if let members = sorted.last, members.depth == depth {
             sorted.removeLast()
             sort(members)
@@ -104,17 +141,17 @@ extension JSONWriter {
         depth -= 1
     }
 
-    func openArray() {
+    mutating func beginArray() {
         depth += 1
         bytes.append(UInt8(ascii: "["))
     }
 
-    func closeArray() {
+    mutating func endArray() {
         bytes.append(UInt8(ascii: "]"))
         depth -= 1
     }
 
-    func member(_ name: String) {
+    mutating func member(_ name: String) {
         separate(UInt8(ascii: "{"))
         if let last = sorted.indices.last, sorted[last].depth == depth {
             sorted[last].places.append((name, bytes.count))
@@ -123,15 +160,15 @@ extension JSONWriter {
         bytes.append(UInt8(ascii: ":"))
     }
 
-    func element() { separate(UInt8(ascii: "[")) }
+    mutating func element() { separate(UInt8(ascii: "[")) }
 
     /// Writes a comma unless the container was opened just now, which no value ends like.
-    private func separate(_ opening: UInt8) {
+    private mutating func separate(_ opening: UInt8) {
         if bytes.last != opening { bytes.append(UInt8(ascii: ",")) }
     }
 
     /// Sorts the members that have been written by their names.
-    private func sort(_ members: Members) {
+    private mutating func sort(_ members: Members) {
         let places = members.places
         let ends = places.dropFirst().map { $0.start - 1 } + [bytes.count]
         let order = places.indices.sorted { places[$0].name < places[$1].name }
@@ -145,13 +182,6 @@ extension JSONWriter {
     }
 }
 
-extension JSONWriter {
-    package func value(_ value: some Encodable) { encode(value) }
-
-    /// Writes a text that is encoded already.
-    func encoded(_ text: EncodedJSON) { bytes += text.bytes }
-}
-
 /// An already encoded JSON text to embed in another.
 package struct EncodedJSON: Encodable, Sendable {
     package let bytes: [UInt8]
@@ -163,7 +193,7 @@ package struct EncodedJSON: Encodable, Sendable {
 
     package func encode(to encoder: any Encoder) throws {
         guard let encoder = encoder as? StreamEncoder,
-            let writer = encoder.stream.writer as? JSONWriter
+            let writer = encoder.writer as? JSONWriter
         else {
             let context = EncodingError.Context(
                 codingPath: encoder.codingPath,

@@ -3,7 +3,7 @@
 /// Nothing is kept of them, so it costs little; in return, a container is complete as soon as its
 /// parent goes on.
 struct StreamEncoder: Encoder {
-    let stream: EncodingStream
+    let writer: any ValueWriter
     /// Number of containers around the value.
     let level: Int
 
@@ -13,34 +13,29 @@ struct StreamEncoder: Encoder {
 
     func encode<Value: Encodable>(_ value: Value) throws {
         // Compares types first: a failing cast costs more than encoding most values.
-        if Value.self == JSON.self, let json = value as? JSON { return stream.writer.json(json) }
+        if Value.self == JSON.self, let json = value as? JSON { return writer.json(json) }
         if Value.self == [UInt8].self, let bytes = value as? [UInt8] {
-            return stream.writer.bytes(bytes)
+            return writer.bytes(bytes)
         }
-        let start = stream.writer.count
-        stream.sortsNext = value is any KeyedByNames
+        let start = writer.count
         try value.encode(to: self)
-        stream.sortsNext = false
-        stream.close(to: level)
-        if stream.writer.count == start {
-            stream.openObject()
-            stream.close(to: level)
-        }
+        writer.end(level: level, since: start)
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        if stream.depth > level {
+        if writer.depth > level {
             // Another part of the value has members in the same object.
-            stream.close(to: level + 1)
+            writer.close(to: level + 1)
         } else {
-            stream.openObject()
+            // A dictionary's members have no order of their own.
+            writer.openObject(isSorted: ObjectIdentifier(type) == DictionaryKeys.type)
         }
-        return KeyedEncodingContainer(KeyedStream<Key>(stream: stream, level: level + 1))
+        return KeyedEncodingContainer(KeyedStream<Key>(writer: writer, level: level + 1))
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        stream.openArray()
-        return UnkeyedStream(stream: stream, level: level + 1)
+        writer.openArray()
+        return UnkeyedStream(writer: writer, level: level + 1)
     }
 
     func singleValueContainer() -> any SingleValueEncodingContainer {
@@ -48,83 +43,76 @@ struct StreamEncoder: Encoder {
     }
 }
 
-/// Writer together with the containers that are open.
-final class EncodingStream {
-    let writer: any ValueWriter
-    /// Whether the container that is opened next is a dictionary.
-    ///
-    /// Its members have no order of their own.
-    var sortsNext = false
-    /// For each open container, the outermost first, whether it is an object.
-    private var open: [Bool] = []
+/// The coding keys of dictionaries: a type of the standard library that has no public name.
+///
+/// Comparing it is many times cheaper than asking of each value whether it is a dictionary.
+private enum DictionaryKeys {
+    /// `nil` if dictionaries encode themselves in another way.
+    static let type: ObjectIdentifier? = {
+        let probe = Probe()
+        try? ["": 0].encode(to: probe)
+        return probe.type
+    }()
 
-    init(_ writer: any ValueWriter) { self.writer = writer }
+    /// Encoder that notes the type of the keys, and forgets what is encoded.
+    private final class Probe: Encoder {
+        private(set) var type: ObjectIdentifier?
+        private let writer = CompactWriter()
 
-    var depth: Int { open.count }
+        var codingPath: [any CodingKey] { [] }
+        var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    func openObject() {
-        writer.openObject(isSorted: sortsNext)
-        sortsNext = false
-        open.append(true)
-    }
-
-    func openArray() {
-        writer.openArray()
-        sortsNext = false
-        open.append(false)
-    }
-
-    /// Closes the innermost containers until `level` ones are open.
-    func close(to level: Int) {
-        while open.count > level, let isObject = open.popLast() {
-            if isObject { writer.closeObject() } else { writer.closeArray() }
+        func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+            self.type = ObjectIdentifier(type)
+            writer.openObject(isSorted: false)
+            return KeyedEncodingContainer(KeyedStream<Key>(writer: writer, level: 1))
         }
-        precondition(open.count == level, "a value is encoded into a container that was complete")
+
+        func unkeyedContainer() -> any UnkeyedEncodingContainer {
+            StreamEncoder(writer: writer, level: 0).unkeyedContainer()
+        }
+
+        func singleValueContainer() -> any SingleValueEncodingContainer {
+            StreamEncoder(writer: writer, level: 0).singleValueContainer()
+        }
     }
 }
 
-/// Conformance of dictionaries, whose members are sorted because they have no order.
-private protocol KeyedByNames {}
-extension Dictionary: KeyedByNames {}
-
 /// Encoding container for the members of an object.
 struct KeyedStream<Key: CodingKey>: KeyedEncodingContainerProtocol {
-    let stream: EncodingStream
+    let writer: any ValueWriter
     /// Number of containers up to and with this one.
     let level: Int
 
     var codingPath: [any CodingKey] { [] }
 
-    private func begin(_ key: Key) {
-        stream.close(to: level)
-        stream.writer.member(key.stringValue)
-    }
+    private func begin(_ key: Key) { writer.member(key.stringValue, at: level) }
 
     func encodeNil(forKey key: Key) {
         begin(key)
-        stream.writer.null()
+        writer.null()
     }
 
     func encode(_ value: Bool, forKey key: Key) {
         begin(key)
-        stream.writer.bool(value)
+        writer.bool(value)
     }
 
     func encode(_ value: String, forKey key: Key) {
         begin(key)
-        stream.writer.string(value)
+        writer.string(value)
     }
 
     func encode(_ value: Double, forKey key: Key) {
         begin(key)
-        stream.writer.number(value)
+        writer.number(value)
     }
 
     func encode(_ value: Float, forKey key: Key) { encode(Double(value), forKey: key) }
 
     private func encode(integer value: some FixedWidthInteger, forKey key: Key) {
         begin(key)
-        stream.writer.integer(value)
+        writer.integer(value)
     }
 
     func encode(_ value: Int, forKey key: Key) { encode(integer: value, forKey: key) }
@@ -140,7 +128,7 @@ struct KeyedStream<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     func encode(_ value: some Encodable, forKey key: Key) throws {
         begin(key)
-        try StreamEncoder(stream: stream, level: level).encode(value)
+        try StreamEncoder(writer: writer, level: level).encode(value)
     }
 
     func nestedContainer<Nested: CodingKey>(
@@ -148,46 +136,45 @@ struct KeyedStream<Key: CodingKey>: KeyedEncodingContainerProtocol {
         forKey key: Key
     ) -> KeyedEncodingContainer<Nested> {
         begin(key)
-        return StreamEncoder(stream: stream, level: level).container(keyedBy: type)
+        return StreamEncoder(writer: writer, level: level).container(keyedBy: type)
     }
 
     func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
         begin(key)
-        return StreamEncoder(stream: stream, level: level).unkeyedContainer()
+        return StreamEncoder(writer: writer, level: level).unkeyedContainer()
     }
 
-    func superEncoder() -> any Encoder { StreamEncoder(stream: stream, level: level - 1) }
+    func superEncoder() -> any Encoder { StreamEncoder(writer: writer, level: level - 1) }
 
     func superEncoder(forKey key: Key) -> any Encoder {
         begin(key)
-        return StreamEncoder(stream: stream, level: level)
+        return StreamEncoder(writer: writer, level: level)
     }
 }
 
 /// Encoding container for the elements of an array.
 struct UnkeyedStream: UnkeyedEncodingContainer {
-    let stream: EncodingStream
+    let writer: any ValueWriter
     /// Number of containers up to and with this one.
     let level: Int
     private(set) var count = 0
 
-    init(stream: EncodingStream, level: Int) {
-        self.stream = stream
+    init(writer: any ValueWriter, level: Int) {
+        self.writer = writer
         self.level = level
     }
 
     var codingPath: [any CodingKey] { [] }
 
     private mutating func next() -> StreamEncoder {
-        stream.close(to: level)
-        stream.writer.element()
+        writer.element(at: level)
         count += 1
-        return StreamEncoder(stream: stream, level: level)
+        return StreamEncoder(writer: writer, level: level)
     }
 
     mutating func encodeNil() {
         _ = next()
-        stream.writer.null()
+        writer.null()
     }
 
     mutating func encode(_ value: some Encodable) throws { try next().encode(value) }
@@ -211,20 +198,20 @@ struct SingleStream: SingleValueEncodingContainer {
 
     var codingPath: [any CodingKey] { [] }
 
-    func encodeNil() { encoder.stream.writer.null() }
-    func encode(_ value: Bool) { encoder.stream.writer.bool(value) }
-    func encode(_ value: String) { encoder.stream.writer.string(value) }
-    func encode(_ value: Double) { encoder.stream.writer.number(value) }
+    func encodeNil() { encoder.writer.null() }
+    func encode(_ value: Bool) { encoder.writer.bool(value) }
+    func encode(_ value: String) { encoder.writer.string(value) }
+    func encode(_ value: Double) { encoder.writer.number(value) }
     func encode(_ value: Float) { encode(Double(value)) }
-    func encode(_ value: Int) { encoder.stream.writer.integer(value) }
-    func encode(_ value: Int8) { encoder.stream.writer.integer(value) }
-    func encode(_ value: Int16) { encoder.stream.writer.integer(value) }
-    func encode(_ value: Int32) { encoder.stream.writer.integer(value) }
-    func encode(_ value: Int64) { encoder.stream.writer.integer(value) }
-    func encode(_ value: UInt) { encoder.stream.writer.integer(value) }
-    func encode(_ value: UInt8) { encoder.stream.writer.integer(value) }
-    func encode(_ value: UInt16) { encoder.stream.writer.integer(value) }
-    func encode(_ value: UInt32) { encoder.stream.writer.integer(value) }
-    func encode(_ value: UInt64) { encoder.stream.writer.integer(value) }
+    func encode(_ value: Int) { encoder.writer.integer(value) }
+    func encode(_ value: Int8) { encoder.writer.integer(value) }
+    func encode(_ value: Int16) { encoder.writer.integer(value) }
+    func encode(_ value: Int32) { encoder.writer.integer(value) }
+    func encode(_ value: Int64) { encoder.writer.integer(value) }
+    func encode(_ value: UInt) { encoder.writer.integer(value) }
+    func encode(_ value: UInt8) { encoder.writer.integer(value) }
+    func encode(_ value: UInt16) { encoder.writer.integer(value) }
+    func encode(_ value: UInt32) { encoder.writer.integer(value) }
+    func encode(_ value: UInt64) { encoder.writer.integer(value) }
     func encode(_ value: some Encodable) throws { try encoder.encode(value) }
 }

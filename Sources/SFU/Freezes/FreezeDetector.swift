@@ -127,7 +127,9 @@ struct FreezeDetector: ~Copyable {
             begin(stretch, at: now)
         }
         guard isShowing || evidence.leftAt > startedAt else {
-            return (now.advanced(nanoseconds: 2 &* Self.shortestStep), ended)
+            // The longer nothing has come, the more rarely: a viewer of a silent room costs little.
+            let step = max(2 &* Self.shortestStep, now.nanoseconds(since: startedAt))
+            return (now.advanced(nanoseconds: min(step, Self.idleStep)), ended)
         }
         isShowing = true
         mayRest = evidence.mayRest

@@ -20,6 +20,8 @@ struct SocketSender: ~Copyable {
     /// Limits of GSO, for the socket and for single paths.
     private var gsoLimits = GSOLimits()
     private var stamp = SendStamp()
+    /// Runs of the call under way.
+    private var runs: [SendRun] = []
 
     /// Datagrams that the kernel refused for other reasons than a full queue.
     private(set) var errors: UInt64 = 0
@@ -34,6 +36,7 @@ struct SocketSender: ~Copyable {
     init(_ socket: UDPSocket, limits: SendQueueLimits) {
         self.socket = socket
         queue = SendQueue(limits: limits)
+        runs.reserveCapacity(UDPSocket.runsAtOnce)
     }
 
     mutating func takeSendError() -> SendError? {
@@ -53,10 +56,14 @@ struct SocketSender: ~Copyable {
     mutating func send(
         _ batch: borrowing Batch,
         from index: Int,
-        _ local: LocalAddresses.Entry,
+        _ locals: borrowing LocalAddresses,
         at now: Instant
     ) -> Int {
+        if queue.isEmpty, !queue.isWatching(at: now) {
+            return sendAtOnce(batch, from: index, locals, at: now)
+        }
         let path = batch.path(at: index)
+        let local = locals[path.local]
         var run = batch.run(from: index, limit: gsoLimits.limit(path))
         if queue.isWatching(at: now) {
             let whole = wholeFrames(of: run, in: batch, at: now)
@@ -68,6 +75,39 @@ struct SocketSender: ~Copyable {
         case .gone: return run.end
         case .retry: return index
         case .wait: return hold(run, of: batch, at: now)
+        }
+    }
+
+    /// Sends datagrams from `start` on, to whatever destinations, in one call; returns the next
+    /// index.
+    private mutating func sendAtOnce(
+        _ batch: borrowing Batch,
+        from start: Int,
+        _ locals: borrowing LocalAddresses,
+        at now: Instant
+    ) -> Int {
+        let own = locals[batch.path(at: start).local].socket
+        runs.removeAll(keepingCapacity: true)
+        var index = start
+        while index < batch.count, runs.count < UDPSocket.runsAtOnce {
+            let path = batch.path(at: index)
+            guard path.local < Path.firstConnection else {
+                index += 1
+                continue
+            }
+            guard locals[path.local].socket == own else { break }
+            let run = batch.run(from: index, limit: gsoLimits.limit(path))
+            runs.append(run)
+            index = run.end
+        }
+        let (sent, number) = socket.send(runs, of: batch, from: locals)
+        for position in 0..<sent { stamp.note(batch.content(at: runs[position].start)) }
+        guard sent < runs.count else { return index }
+        let refused = runs[sent]
+        switch note(number, refused, to: batch.path(at: refused.start), at: now) {
+        case .gone: return refused.end
+        case .retry: return refused.start
+        case .wait: return hold(refused, of: batch, at: now)
         }
     }
 

@@ -49,7 +49,7 @@ package struct UDPSender: ~Copyable {
             }
             let local = locals[number]
             precondition(local.socket < count, "a path leads out by one of our sockets")
-            index = unsafe senders[local.socket].send(batch, from: index, local, at: now)
+            index = unsafe senders[local.socket].send(batch, from: index, locals, at: now)
         }
         batch.removeAll()
     }

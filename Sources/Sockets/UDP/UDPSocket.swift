@@ -82,11 +82,66 @@ package struct UDPSocket: Sendable {
         source: Address? = nil,
         interface: UInt32 = 0
     ) -> Int32 {
+        var request = unsafe segments(of: run, of: batch, source: source, interface: interface)
+        return unsafe -kernel_send_segments(descriptor, address.isIPv6, &request)
+    }
+
+    /// Most runs of one `send`.
+    package static let runsAtOnce = Int(KERNEL_RUNS)
+
+    /// Sends runs of `batch` to their paths in as few calls as possible, which never block.
+    ///
+    /// Returns the number of those sent, and the errno of the next one if that is not all of them.
+    /// At most `runsAtOnce` runs of `SendRun.maximumCount` datagrams are sent; all paths lead out
+    /// by this socket.
+    func send(
+        _ runs: [SendRun],
+        of batch: borrowing Batch,
+        from locals: borrowing LocalAddresses
+    ) -> (sent: Int, error: Int32) {
+        let count = min(runs.count, Self.runsAtOnce)
+        return unsafe withUnsafeTemporaryAllocation(
+            of: kernel_segments.self,
+            capacity: count
+        ) { requests in
+            for index in 0..<count {
+                let run = runs[index]
+                let local = locals[batch.path(at: run.start).local]
+                unsafe requests.initializeElement(
+                    at: index,
+                    to: segments(
+                        of: run,
+                        of: batch,
+                        source: local.source,
+                        interface: local.interface
+                    )
+                )
+            }
+            var error: Int32 = 0
+            let sent = unsafe kernel_send_runs(
+                descriptor,
+                address.isIPv6,
+                requests.baseAddress,
+                UInt32(count),
+                &error
+            )
+            return (Int(sent), error)
+        }
+    }
+
+    /// Describes a run to the kernel; valid as long as `batch` stays as it is.
+    @unsafe
+    private func segments(
+        of run: SendRun,
+        of batch: borrowing Batch,
+        source: Address?,
+        interface: UInt32
+    ) -> kernel_segments {
         let source = source ?? Address(high: 0, low: 0, port: 0)
         precondition(run.count > 0 && run.end <= batch.count, "the run lies in the batch")
         // The places of a batch lie `stride` apart, and the run ends inside the batch.
         return unsafe batch[run.start].withUnsafeBufferPointer { first in
-            var request = unsafe kernel_segments(
+            unsafe kernel_segments(
                 remote: batch.path(at: run.start).remote.kernel,
                 local: source.kernel,
                 interface: interface,
@@ -96,7 +151,6 @@ package struct UDPSocket: Sendable {
                 length: UInt32(run.length),
                 last_length: UInt32(run.lastLength)
             )
-            return unsafe -kernel_send_segments(descriptor, address.isIPv6, &request)
         }
     }
 

@@ -187,6 +187,26 @@ struct FreezeDetectorTests {
         #expect(detector.account(at: instant(3_000)).recent.isEmpty)
     }
 
+    @Test func `a slot that nothing comes for is looked at ever more rarely`() {
+        var detector = FreezeDetector()
+        var now = instant(0)
+        var looks: [Int64] = []
+        while now < instant(10_000) {
+            var evidence = FreezeEvidence(now: now)
+            evidence.stretch = .init(bindings: 1, openedAt: instant(0))
+            let next = detector.check(evidence).next
+            looks.append(next.milliseconds(since: now))
+            now = next
+        }
+        #expect(looks.prefix(6) == [100, 100, 200, 400, 800, 1_000])
+        #expect(looks.dropFirst(5).allSatisfy { $0 == 1_000 })
+        // From the first frame on it is watched closely.
+        var evidence = FreezeEvidence(now: now)
+        evidence.stretch = .init(bindings: 1, openedAt: instant(0))
+        evidence.leftAt = now
+        #expect(detector.check(evidence).next.milliseconds(since: now) < 300)
+    }
+
     @Test func `the list of freezes is bounded, and the sums are not`() {
         var detector = FreezeDetector()
         var now: Int64 = 0

@@ -1,5 +1,6 @@
 import Contract
 import ControlPlane
+import Daemon
 import HostilePeer
 import JSON
 import LoadPeer
@@ -296,6 +297,7 @@ extension World {
     func wake(_ worker: Int, at time: Instant? = nil) {
         var due = time ?? now.advanced(nanoseconds: random.pick(20_000...lag))
         due = max(due, stalled[worker], now)
+        if let pauseEnd = workers[worker].round.pauseEnd { due = max(due, pauseEnd) }
         if let wake = wakes[worker], wake <= due { return }
         wakes[worker] = due
         schedule.add(.round(worker: worker), at: due)

@@ -114,6 +114,6 @@ final class Bench {
         FileHandle.standardOutput.write(Data("\(line)\n".utf8))
     }
 
-    /// Whether any check failed.
-    var hasFaults: Bool { outcomes.contains { !$0.faults.isEmpty } }
+    /// Loads at which a check of sfud failed.
+    var failures: [Outcome] { outcomes.filter { $0.system == "sfud" && !$0.faults.isEmpty } }
 }
