@@ -103,6 +103,8 @@ package struct ClusterCounters: Hashable, Sendable {
     package internal(set) var roomsLost: UInt64 = 0
     /// Leases of other nodes that ended.
     package internal(set) var nodesLost: UInt64 = 0
+
+    package init() {}
 }
 
 /// The events that a connection receives.

@@ -30,6 +30,7 @@ struct MetricsTests {
     /// All that a daemon exposes.
     static var full: Metrics {
         var metrics = metrics([WorkerStatistics()])
+        metrics.nodes = MetricsNodes()
         metrics.outputs.recordings = [("starting", 0), ("recording", 2)]
         metrics.outputs.streamings = [("streaming", 1)]
         metrics.outputs.disk.freeBytes = 1 << 30

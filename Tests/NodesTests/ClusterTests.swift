@@ -56,6 +56,7 @@ import Testing
         world.run(milliseconds: 200)
         #expect(world.replies("a") == ["ok at a", "ok at a", "ok at a", "ok at a"])
         #expect(world.homes(of: "r") == ["a"])
+        #expect(world.recordedHome(of: "r") == "a")
     }
 
     @Test func `a room that was closed leaves its name`() {

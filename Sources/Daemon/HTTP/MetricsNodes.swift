@@ -3,12 +3,14 @@ import Nodes
 
 /// Nodes, links and forwarded calls as they are now.
 struct MetricsNodes {
-    private let alive: Int
-    private let isRegistryReached: Bool
-    private let links: Int
-    private let strangers: UInt64
-    private let waiting: Int
-    private let counters: ClusterCounters
+    private var alive = 0
+    private var isRegistryReached = false
+    private var links = 0
+    private var strangers: UInt64 = 0
+    private var waiting = 0
+    private var counters = ClusterCounters()
+
+    init() {}
 
     init(_ cluster: ClusterService) {
         alive = cluster.core.aliveCount
