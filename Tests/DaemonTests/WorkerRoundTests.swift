@@ -121,7 +121,9 @@ struct WorkerRoundTests {
     @Test func `records of strangers take no room`() throws {
         var bench = try RoundBench()
         bench.run(applying: bench.configuration)
-        bench.port.arrived = [[22, 254, 253, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]]
+        // One of two would be left for the next turn.
+        let record: [UInt8] = [22, 254, 253, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]
+        bench.port.arrived = [record, record]
         bench.run(applying: [])
         #expect(bench.round.deferredCount == 0)
     }
