@@ -4,6 +4,8 @@
 public enum NodeList: IPCMethod {
     public static let name = "node.list"
     public typealias Params = Empty
+    /// Most calls that wait for one room's name, or for one node.
+    package static let waitingLimit = 10_000
 
     public struct Result: Codable, Hashable, Sendable {
         /// Whether the registry answers; `nil` without a cluster.

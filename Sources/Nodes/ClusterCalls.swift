@@ -40,8 +40,8 @@ extension Cluster {
         case .held: execute(call)
         case .claiming where hold.exists: execute(call)
         case .claiming, .releasing:
-            guard hold.waiting.count < Self.waitingLimit else {
-                return refuse(call, .limitReached("nodeCallsWaiting", Self.waitingLimit))
+            guard hold.waiting.count < NodeList.waitingLimit else {
+                return refuse(call, .limitReached("nodeCallsWaiting", NodeList.waitingLimit))
             }
             holds[room]?.waiting.append(call)
         }
@@ -74,8 +74,8 @@ extension Cluster {
             registry.purposes[number] = .lookup(room)
             emit(.registry(.read(number: number, key: RegistryKey.room(room).text)))
         }
-        guard lookups[room]?.count ?? 0 < Self.waitingLimit else {
-            return refuse(call, .limitReached("nodeCallsWaiting", Self.waitingLimit))
+        guard lookups[room]?.count ?? 0 < NodeList.waitingLimit else {
+            return refuse(call, .limitReached("nodeCallsWaiting", NodeList.waitingLimit))
         }
         lookups[room]?.append(call)
     }
@@ -107,8 +107,8 @@ extension Cluster {
         let home = record.home
         guard members[home] != nil else { return refuse(call, .nodeUnreachable(home)) }
         let waiting = peers[home]?.calls.count ?? 0
-        guard waiting < Self.waitingLimit else {
-            return refuse(call, .limitReached("nodeCallsWaiting", Self.waitingLimit))
+        guard waiting < NodeList.waitingLimit else {
+            return refuse(call, .limitReached("nodeCallsWaiting", NodeList.waitingLimit))
         }
         let number = nextNumber()
         let outgoing = OutgoingCall(call: call, boot: record.boot, connection: connection, at: now)
@@ -130,8 +130,6 @@ extension Cluster {
         return !members.isAlive(record.home, boot: record.boot)
     }
 
-    /// Calls that wait for one room or one link.
-    static let waitingLimit = 10_000
     /// Rooms looked up at one time; calls for further ones are answered without a look.
     static let lookupLimit = 1_000
     /// Time after which a home without a record counts as lost.

@@ -34,6 +34,7 @@ extension ControlSetup {
         "slotsPerCall": TalkersSubscribe.Params.midLimit,
         "streamsPerRecording": RecordingStart.Params.streamLimit,
         "roomsPerFeed": StatsSubscribe.Params.roomLimit,
+        "nodeCallsWaiting": NodeList.waitingLimit,
         "pins": Room.pinLimit,
         "floorRequests": Room.floorRequestLimit,
         "sdp": SDPLimits.bytes,

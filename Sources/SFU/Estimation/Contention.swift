@@ -4,8 +4,8 @@
 /// may be our own, a test sends less than was acknowledged for a few seconds. If the queue does not
 /// shrink, it belongs to another flow. The test is repeated from time to time. A queue that does
 /// not change at all, and loses nothing, is none: the path itself has become longer. That needs no
-/// test, and ends one: a queue varies with what is sent, and a full one loses packets. Beside a flow
-/// that was found, it takes a whole test: a deep queue may be full for seconds before we lose any.
+/// test, and ends one, as a queue varies with what is sent, and a full one loses packets. Once a
+/// flow was found, it takes a whole test: a deep queue may be full for seconds before we lose any.
 struct Contention {
     private enum State {
         case none
