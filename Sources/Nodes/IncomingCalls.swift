@@ -1,4 +1,5 @@
 import Contract
+import JSON
 import RTP
 
 /// Calls of another node that were executed here, with the answers that it may ask for again.
@@ -116,7 +117,7 @@ extension Cluster {
                 let params = try? request.params(EventsSubscribe.Params.self)
                 guest.interest = params.map(FeedInterest.init)
                 guests[lastGuest] = guest
-                return execute(call)
+                return execute(withoutComingRooms(call))
             }
             guests[lastGuest] = guest
             guard let room = call.room, holds[room] == nil,
@@ -127,6 +128,22 @@ extension Cluster {
             guests[lastGuest] = guest
             answer(lastGuest, error.encoded())
         }
+    }
+
+    /// Removes the rooms from a subscription's `since` that are about to be made here.
+    ///
+    /// The registry tells of a room a moment before it exists. All of its events are still to come.
+    private func withoutComingRooms(_ call: PendingCall) -> PendingCall {
+        guard case .object(var params) = call.request.params, let asked = params["since"],
+            case .object(var since) = asked
+        else { return call }
+        for (room, hold) in holds where !hold.exists && hold.stage != .releasing {
+            since[room] = nil
+        }
+        params["since"] = .object(since)
+        var call = call
+        call.request.params = .object(params)
+        return call
     }
 
     /// Tells the caller's node that the room is not here.
