@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What the registry needs of the NATS client, in calls without variadic arguments, macros or
+// Calls of the NATS client as the registry needs them: without variadic arguments, macros or
 // strings that must outlive the call. All calls block, `milliseconds` at most where they wait for
 // the broker, and may be made from several threads.
 
-/// Where the brokers are and how to authenticate; unused members are NULL.
+/// Addresses of the brokers, and credentials; unused members are NULL.
 struct registry_settings {
     /// URLs with commas between them.
     const char *urls;
@@ -87,10 +87,6 @@ static inline natsStatus registry_connect(const struct registry_settings *settin
         *connection = NULL;
     }
     return status;
-}
-
-static inline bool registry_is_connected(natsConnection *connection) {
-    return natsConnection_Status(connection) == NATS_CONN_STATUS_CONNECTED;
 }
 
 /// Opens a bucket, and creates it if it is missing.

@@ -2,7 +2,7 @@ package import Contract
 package import RTP
 import Rooms
 
-// What the nodes of a cluster need to know of this node's rooms.
+// Facts about this node's rooms for the other nodes of a cluster.
 extension ControlPlane {
     /// Identifier of this life; the one before if its rooms went on.
     package var bootID: String { setup.bootID }

@@ -89,10 +89,12 @@ struct EventLoop: ~Copyable {
         _ ipc: IPCServer,
         _ http: HTTPServer?,
         _ workers: [Worker],
+        _ cluster: ClusterService.Opening?,
         signals: Int32
     ) throws(SystemError) -> Poller {
         let poller = try Poller()
         try ipc.watch(with: poller)
+        if let cluster { try watch(cluster, with: poller) }
         try poller.add(signals, for: .readable, token: PollerToken.signals.rawValue)
         if let http {
             try poller.add(http.descriptor, for: .readable, token: PollerToken.http.rawValue)
@@ -108,7 +110,6 @@ struct EventLoop: ~Copyable {
     mutating func run() -> Outcome {
         var now = Instant.monotonic()
         takeOver(at: now)
-        if let cluster { try? Self.watch(cluster, with: poller) }
         while true {
             let ready = poller.wait(until: deadline(at: now), at: now)
             now = .monotonic()

@@ -31,7 +31,7 @@ package struct Cluster {
     package internal(set) var counters = ClusterCounters()
     private var output: [ClusterOutput] = []
 
-    /// What requests to the registry are for, and how far its news have come.
+    /// Purposes of the requests to the registry, and how far its news have come.
     struct RegistryState {
         enum Purpose {
             case beat

@@ -1,7 +1,7 @@
 package import Contract
 package import RTP
 
-// Where calls go: to this node, to another one, or first to the registry.
+// Routing of calls: to this node, to another one, or first to the registry.
 extension Cluster {
     /// Takes a call of a connection at this node; it is answered exactly once.
     package mutating func receive(
@@ -113,7 +113,7 @@ extension Cluster {
         let number = nextNumber()
         let outgoing = OutgoingCall(call: call, boot: record.boot, connection: connection, at: now)
         counters.callsForwarded &+= 1
-        peers[home, default: Peer()].calls[number] = outgoing
+        peers[home, default: Peer()].add(outgoing, number)
         sendCall(number, to: home)
         connectIfNeeded(home, at: now)
     }

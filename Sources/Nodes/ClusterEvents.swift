@@ -117,7 +117,7 @@ extension Cluster {
         )
         outgoing.subscriber = connection
         let number = nextNumber()
-        peers[node, default: Peer()].calls[number] = outgoing
+        peers[node, default: Peer()].add(outgoing, number)
         sendCall(number, to: node)
         connectIfNeeded(node, at: now)
     }
@@ -128,8 +128,11 @@ extension Cluster {
         _ beginning: Subscription.Beginning,
         at node: NodeName
     ) -> [RoomID: Int64] {
-        var rooms = directory.filter { $0.value.record.home == node && !$0.value.record.ended }
-            .map(\.key)
+        // Rooms of an earlier life have ended, which was told.
+        var rooms = directory.filter { _, known in
+            known.record.home == node && !known.record.ended
+                && members.isAlive(node, boot: known.record.boot)
+        }.map(\.key)
         let positions = peers[node]?.positions ?? [:]
         if beginning == .goingOn { rooms += positions.keys.filter { directory[$0] == nil } }
         let asked = subscription.params.since ?? [:]

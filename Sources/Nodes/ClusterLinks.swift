@@ -11,7 +11,9 @@ struct Peer {
 
     var link = Link.down
     /// Calls of this node that the other has not answered, by number.
-    var calls: [UInt64: OutgoingCall] = [:]
+    private(set) var calls: [UInt64: OutgoingCall] = [:]
+    /// Number below which all calls are answered.
+    private var answered: UInt64 = 0
     /// `seq` of the last event of each of its rooms that came here.
     var positions: [String: UInt64] = [:]
     /// Rooms of it whose end was told.
@@ -21,6 +23,38 @@ struct Peer {
     var interests: [UInt64: FeedInterest] = [:]
     /// Round-trip time of the link, in milliseconds.
     var roundTrip: Double?
+
+    /// Adds a call; its number is higher than those before.
+    mutating func add(_ call: OutgoingCall, _ number: UInt64) {
+        if calls.isEmpty { answered = number }
+        calls[number] = call
+    }
+
+    /// Removes a call that is answered, or refused.
+    @discardableResult
+    mutating func remove(_ number: UInt64) -> OutgoingCall? { calls.removeValue(forKey: number) }
+
+    /// Notes that a call waits for the link from now on, if it does not already.
+    mutating func wait(_ number: UInt64, since now: Instant) {
+        if calls[number]?.waitingSince == nil { calls[number]?.waitingSince = now }
+    }
+
+    /// Makes the message of a call that is sent; returns also whether it was sent before.
+    ///
+    /// The search for the oldest call goes on where it ended the last time, as numbers only grow.
+    mutating func message(_ number: UInt64) -> (message: LinkMessage, isRepeat: Bool)? {
+        guard let call = calls[number] else { return nil }
+        calls[number]?.wasSent = true
+        calls[number]?.waitingSince = nil
+        while answered < number, calls[answered] == nil { answered += 1 }
+        let message = LinkMessage.call(
+            number: number,
+            answered: answered,
+            connection: call.connection,
+            line: call.call.line
+        )
+        return (message, call.wasSent)
+    }
 }
 
 /// A call that was sent to another node, or waits for the link.
@@ -57,19 +91,9 @@ struct Guest {
 extension Cluster {
     /// Sends a call if the link is up.
     mutating func sendCall(_ number: UInt64, to node: NodeName) {
-        guard let peer = peers[node], peer.link == .up, let call = peer.calls[number] else {
-            return
-        }
-        if call.wasSent { counters.callsRepeated &+= 1 }
-        peers[node]?.calls[number]?.wasSent = true
-        peers[node]?.calls[number]?.waitingSince = nil
-        let message = LinkMessage.call(
-            number: number,
-            answered: peer.calls.keys.min() ?? number,
-            connection: call.connection,
-            line: call.call.line
-        )
-        emit(.send(node, message))
+        guard peers[node]?.link == .up, let sent = peers[node]?.message(number) else { return }
+        if sent.isRepeat { counters.callsRepeated &+= 1 }
+        emit(.send(node, sent.message))
     }
 
     mutating func connectIfNeeded(_ node: NodeName, at now: Instant) {
@@ -97,9 +121,9 @@ extension Cluster {
             peers[node]?.roundTrip = nil
             for (number, call) in peers[node]?.calls ?? [:] {
                 if call.subscriber != nil {
-                    peers[node]?.calls[number] = nil
-                } else if call.waitingSince == nil {
-                    peers[node]?.calls[number]?.waitingSince = now
+                    peers[node]?.remove(number)
+                } else {
+                    peers[node]?.wait(number, since: now)
                 }
             }
             detachAll(from: node)
@@ -135,7 +159,7 @@ extension Cluster {
         at now: Instant,
         _ answer: (OutgoingCall) -> ClusterOutput
     ) {
-        guard let call = peers[node]?.calls.removeValue(forKey: number) else { return }
+        guard let call = peers[node]?.remove(number) else { return }
         if let subscriber = call.subscriber {
             noteAttached(subscriber, to: node, at: now)
         } else {
@@ -147,7 +171,7 @@ extension Cluster {
 
     /// Asks the registry for the room of a call that the other node does not have.
     private mutating func moveOn(_ number: UInt64, from node: NodeName, at now: Instant) {
-        guard var call = peers[node]?.calls.removeValue(forKey: number)?.call else { return }
+        guard var call = peers[node]?.remove(number)?.call else { return }
         guard let room = call.room, !call.wasLookedUp else { return execute(call) }
         call.wasLookedUp = true
         if lookups[room] != nil {
@@ -163,7 +187,7 @@ extension Cluster {
     /// Answers the calls that a life of a node will not answer: all but those for `boot`.
     mutating func failCalls(to node: NodeName, exceptOf boot: String?) {
         for (number, call) in peers[node]?.calls ?? [:] where call.boot != boot {
-            peers[node]?.calls[number] = nil
+            peers[node]?.remove(number)
             fail(call, at: node)
         }
     }
@@ -181,7 +205,7 @@ extension Cluster {
                 guard let since = call.waitingSince,
                     now.milliseconds(since: since) >= Self.linkMilliseconds
                 else { continue }
-                peers[node]?.calls[number] = nil
+                peers[node]?.remove(number)
                 fail(call, at: node)
             }
             if peer.link == .down, !peer.calls.isEmpty || isFeedWanted(from: node) {

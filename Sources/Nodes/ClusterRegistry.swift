@@ -58,18 +58,16 @@ extension Cluster {
     ) {
         switch RegistryKey(key) {
         case .member(let name):
-            guard let value, let record = JSON.record(MemberRecord.self, of: value) else {
+            guard let value, let record = JSON.record(MemberRecord.self, of: value),
+                record.isValid
+            else {
                 if name != setup.name { forget(name) }
                 return
             }
             noteMember(name, record, revision, at: now)
         case .room(let room):
-            noteRoom(
-                room,
-                value.flatMap { JSON.record(RoomRecord.self, of: $0) },
-                revision,
-                at: now
-            )
+            let record = value.flatMap { JSON.record(RoomRecord.self, of: $0) }
+            noteRoom(room, record?.isValid == true ? record : nil, revision, at: now)
         case nil: break
         }
     }

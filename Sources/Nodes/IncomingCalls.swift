@@ -25,6 +25,9 @@ struct IncomingCalls {
     /// Life of the node whose calls these are.
     private(set) var boot = ""
     private var calls: [UInt64: Call] = [:]
+    /// Numbers of the calls that were taken, ascending; those before `first` are forgotten.
+    private var order: [UInt64] = []
+    private var first = 0
     private var highest: UInt64 = 0
     private var bytes = 0
 
@@ -41,7 +44,7 @@ struct IncomingCalls {
             self = Self()
             self.boot = boot
         }
-        for old in calls.keys where old < answered { remove(old) }
+        forget { number, _ in number < answered }
         switch calls[number] {
         case .underWay: return .ignore
         case .sentAway: return .sendAway
@@ -50,6 +53,7 @@ struct IncomingCalls {
             // Numbers come in order, also when they come again.
             guard number > highest else { return .forgotten }
             highest = number
+            order.append(number)
             calls[number] = .underWay
             return .execute
         }
@@ -60,7 +64,11 @@ struct IncomingCalls {
         guard boot == self.boot, case .underWay = calls[number] else { return }
         calls[number] = .answered(line, since: nil)
         bytes += line.count
-        while bytes > Self.byteLimit, let oldest = answeredNumbers.min() { remove(oldest) }
+        guard bytes > Self.byteLimit else { return }
+        for number in order[first...] where bytes > Self.byteLimit {
+            if case .answered = calls[number] { remove(number) }
+        }
+        forget { _, call in call == nil }
     }
 
     /// Notes that a call is not executed here.
@@ -76,10 +84,18 @@ struct IncomingCalls {
             }
             if now.milliseconds(since: since) >= Self.keepMilliseconds { remove(number) }
         }
+        forget { _, call in call == nil }
     }
 
-    private var answeredNumbers: [UInt64] {
-        calls.filter { if case .answered = $0.value { true } else { false } }.map(\.key)
+    /// Forgets the oldest calls, as long as they are such.
+    private mutating func forget(while isOver: (UInt64, Call?) -> Bool) {
+        while first < order.count, isOver(order[first], calls[order[first]]) {
+            remove(order[first])
+            first += 1
+        }
+        guard first > order.count / 2 else { return }
+        order.removeSubrange(..<first)
+        first = 0
     }
 
     private mutating func remove(_ number: UInt64) {
@@ -130,14 +146,16 @@ extension Cluster {
         }
     }
 
-    /// Removes the rooms from a subscription's `since` that are about to be made here.
+    /// Removes the rooms from a subscription's `since` that are about to be made here, if all of
+    /// their events are wanted.
     ///
-    /// The registry tells of a room a moment before it exists. All of its events are still to come.
+    /// The registry tells of a room a moment before it exists. Its events are still to come.
     private func withoutComingRooms(_ call: PendingCall) -> PendingCall {
         guard case .object(var params) = call.request.params, let asked = params["since"],
             case .object(var since) = asked
         else { return call }
-        for (room, hold) in holds where !hold.exists && hold.stage != .releasing {
+        for (room, seq) in since where seq == .integer(0) {
+            guard let hold = holds[room], !hold.exists, hold.stage != .releasing else { continue }
             since[room] = nil
         }
         params["since"] = .object(since)

@@ -38,6 +38,9 @@ package struct MemberRecord: Codable, Hashable, Sendable {
         self.region = region
         beat = 0
     }
+
+    /// Whether the figures are within their ranges.
+    var isValid: Bool { (0...1).contains(load) && rooms >= 0 && participants >= 0 }
 }
 
 /// A room's record in the registry, `rooms.<token>`; changed by compare-and-set only.
@@ -60,6 +63,12 @@ package struct RoomRecord: Codable, Hashable, Sendable {
         nodes = [home]
         ended = false
     }
+
+    /// Whether a next term can follow.
+    var isValid: Bool { term < Self.termLimit }
+
+    /// Terms below this are whole numbers in all implementations of JSON (RFC 8259 §6).
+    static let termLimit: UInt64 = 1 << 53
 }
 
 /// Key of the registry's bucket.

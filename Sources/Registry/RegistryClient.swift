@@ -3,7 +3,7 @@ package import Kernel
 package import Nodes
 import Synchronization
 
-/// Where the brokers are, and what to authenticate with.
+/// Addresses of the brokers, and credentials.
 package struct RegistrySettings: Hashable, Sendable {
     /// URLs of the brokers, with commas between them; they may hold a password.
     package var urls: String

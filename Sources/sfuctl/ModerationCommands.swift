@@ -54,9 +54,8 @@ extension Action {
                 throw UsageError(message: "\"\(rest[0])\" is none of \(states)", topic: topic)
             }
             params["state"] = .string(state.rawValue)
-        case .nodes, .rooms, .room, .talkers, .explain, .stats, .info, .watch, .close, .tap, .untap,
-            .taps,
-            .upgrade, .call, .compose, .top, .doctor:
+        case .rooms, .room, .nodes, .talkers, .explain, .stats, .info, .watch, .close, .tap, .untap,
+            .taps, .upgrade, .call, .compose, .top, .doctor:
             preconditionFailure("\(topic.rawValue) is no moderation command")
         }
         self.init(method: method, params: .object(params))

@@ -10,10 +10,11 @@ extension Report {
             ("LINK", .left), ("RTT", .right),
         ])
         for node in result.nodes {
+            let load = Int((min(max(node.load, 0), 1) * 100).rounded())
             table.add([
-                node.node, node.state.rawValue, node.region ?? "-",
-                "\(Int((node.load * 100).rounded()))%", "\(node.rooms)", "\(node.participants)",
-                node.address, "\(tenths(node.beatAge)) s", node.link.rawValue,
+                node.node, node.state.rawValue, node.region ?? "-", "\(load)%", "\(node.rooms)",
+                "\(node.participants)", node.address, "\(tenths(node.beatAge)) s",
+                node.link.rawValue,
                 node.roundTripMilliseconds.map { "\(tenths($0)) ms" } ?? "-",
             ])
         }

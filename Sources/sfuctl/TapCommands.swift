@@ -24,8 +24,7 @@ extension Sfuctl {
             let result = try await client.call(TapList.self, .init(room: room))
             Output.text(invocation.isJSON ? pretty(result) : Report.taps(result.taps))
         case .help, .version, .rooms, .nodes, .room, .explain, .talkers, .stats, .info, .watch,
-            .close,
-            .act, .call, .upgrade, .compose, .top, .doctor:
+            .close, .act, .call, .upgrade, .compose, .top, .doctor:
             break
         }
     }

@@ -82,8 +82,12 @@ import Testing
         #expect(world.events("b", connection: 9) == expected)
     }
 
-    @Test func `a room that is created after the subscription is heard from its first event`() {
-        let world = NodeWorld(["a", "b"])
+    /// The registry may tell `b` of the room before `a` has made it.
+    @Test(arguments: 1...30 as ClosedRange<UInt64>)
+    func `a room that is created after the subscription is heard from its first event`(
+        seed: UInt64
+    ) {
+        let world = NodeWorld(["a", "b"], seed: seed)
         world.call("b", "events.subscribe", [:], connection: 8)
         world.call("b", "events.subscribe", ["rooms": ["r"]], connection: 9)
         world.run(milliseconds: 50)

@@ -1,6 +1,8 @@
-import Nodes
+import JSON
 import TestSupport
 import Testing
+
+@testable import Nodes
 
 /// Keys of the registry and messages of links.
 @Suite struct NodeFormatTests {
@@ -71,6 +73,27 @@ import Testing
         #expect(throws: LinkDeframer.Failure.tooLong) {
             try other.receive([0x00, 0x40, 0x00, 0x01])
         }
+    }
+
+    static let members: [(load: String, rooms: Int, isValid: Bool)] = [
+        ("0", 0, true), ("1", 7, true), ("1.001", 0, false), ("-0.1", 0, false),
+        ("1e300", 0, false), ("0", -1, false),
+    ]
+
+    @Test(arguments: members)
+    func `a node's figures have ranges`(load: String, rooms: Int, isValid: Bool) throws {
+        let text = """
+            {"boot":"x","protocols":[1],"link":"127.0.0.1:1","fingerprint":"f","state":"up",\
+            "load":\(load),"rooms":\(rooms),"participants":0,"beat":1}
+            """
+        let record = try #require(JSON.record(MemberRecord.self, of: Array(text.utf8)))
+        #expect(record.isValid == isValid)
+    }
+
+    @Test(arguments: [(0, true), ((1 << 53) - 1, true), (1 << 53, false), (.max, false)])
+    func `a term leaves room for the next one`(term: UInt64, isValid: Bool) {
+        let record = RoomRecord(home: NodeWorld.name("a"), boot: "x", term: term)
+        #expect(record.isValid == isValid)
     }
 
     @Test(arguments: 1...200 as ClosedRange<UInt64>)

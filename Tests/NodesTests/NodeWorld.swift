@@ -21,7 +21,7 @@ final class NodeWorld {
         var joins: [String: Int] = [:]
         var isDead = false
         var stoppedUntil: Instant?
-        /// What has come while the node stood still, in order.
+        /// News that came while the node stood still, in order.
         var pending: [(Node) -> Void] = []
         var isCut = false
         var trusted: [String: NodeName] = [:]

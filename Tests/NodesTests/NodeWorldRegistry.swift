@@ -72,7 +72,8 @@ extension NodeWorld {
     }
 
     private func answer(_ number: UInt64, _ outcome: RegistryOutcome, _ node: Node) {
-        after(milliseconds: 1) { [self] in
+        // Others may hear of a write before its writer.
+        after(milliseconds: random.pick(1...12)) { [self] in
             // The answer is for this life alone.
             guard nodes[node.name] === node else { return }
             deliver(to: node.name) { [self] in

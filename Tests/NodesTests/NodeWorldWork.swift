@@ -3,7 +3,7 @@ import JSON
 import Nodes
 import RTP
 
-// What nodes want done.
+// Work that nodes ask for.
 extension NodeWorld {
     func carryOut(_ node: Node) {
         while true {
@@ -117,12 +117,16 @@ extension NodeWorld {
         node.cluster.roomEnded(room, at: now)
     }
 
+    private static func event(_ name: String, _ room: String, _ seq: UInt64) -> String {
+        """
+        {"method":"event","params":{"event":"\(name)","room":"\(room)","seq":\(seq)}}
+        """
+    }
+
     private func tell(_ name: String, _ room: String, _ node: Node) {
         let seq = (node.rooms[room] ?? 0) + 1
         node.rooms[room] = seq
-        let text = """
-            {"method":"event","params":{"event":"\(name)","room":"\(room)","seq":\(seq)}}
-            """
+        let text = Self.event(name, room, seq)
         node.journal[room, default: []].append(Line(text: text))
         for (connection, rooms) in node.interests where rooms?.contains(room) != false {
             put(Array(text.utf8), connection, node)
@@ -134,9 +138,9 @@ extension NodeWorld {
         guard let params = try? request.params(EventsSubscribe.Params.self) else { return }
         var replay: [(name: String, line: [UInt8])] = []
         for (room, seq) in params.since ?? [:] {
-            for line in (node.journal[room.rawValue] ?? []).dropFirst(Int(seq)) {
-                replay.append(("replayed", Array(line.text.utf8)))
-            }
+            let resync = Line(text: Self.event(Resync.event, room.rawValue, 0))
+            let missed = node.journal[room.rawValue]?.dropFirst(Int(seq)) ?? [resync]
+            for line in missed { replay.append(("replayed", Array(line.text.utf8))) }
         }
         reply(request, connection, node)
         if Cluster.isGuest(connection) {

@@ -3,7 +3,7 @@ import JSON
 import Nodes
 import Testing
 
-/// What goes on while the registry is away, stands still, or was wiped.
+/// Rooms and calls while the registry is away, stands still, or was wiped.
 @Suite struct RegistryLossTests {
     @Test func `without the broker there are no new rooms, and all else goes on`() {
         let world = NodeWorld(["a", "b"])

@@ -107,7 +107,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 #: Failures up to which each is repeated; more of them are no accident.
-MOST_REPEATED = 5
+MOST_REPEATED = 12
 
 #: The postponed tests, in the order in which they failed.
 postponed: dict[str, None] = {}

@@ -102,6 +102,7 @@ async def test_b8_a_curve_that_nobody_uses_is_refused_at_once(room, peers):
 RSA = "publicExponent: new Uint8Array([1, 0, 1]), hash: 'SHA-256' }"
 
 
+@pytest.mark.seconds(120)
 @pytest.mark.parametrize(
     "stack, algorithm",
     [

@@ -1,5 +1,5 @@
-"""Where a viewer's picture froze, as sfud tells it: each cause is planted in a call of two Chromium,
-and the hop that sfud names is compared with it.
+"""The hop at which a viewer's picture froze: each cause is planted in a call of two Chromium, and
+the hop that sfud names is compared with it.
 
 The same with many more calls and causes runs in virtual time (`FreezeHopTests`). Each cause is
 planted `SFUD_FREEZES` times here (once, unless that is set)."""

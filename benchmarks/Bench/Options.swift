@@ -15,7 +15,7 @@ struct Options: Sendable {
     var rivals: [String] = []
     var executable: String?
     var isFull = false
-    /// How often each scenario runs, apart from those that have to be named.
+    /// Rounds of each scenario, apart from those that have to be named.
     var rounds = 3
     /// Folder for `report.md` and `report/`.
     var report: String?

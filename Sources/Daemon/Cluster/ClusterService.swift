@@ -16,8 +16,8 @@ struct ClusterService {
 
     /// Opens the link's socket and begins to connect to the registry; `nil` without a cluster.
     struct Opening {
-        fileprivate let registry: RegistryClient
-        fileprivate let links: Links
+        let registry: RegistryClient
+        let links: Links
         fileprivate let node: NodeName
         fileprivate let region: String?
 

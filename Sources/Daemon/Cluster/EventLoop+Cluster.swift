@@ -140,7 +140,7 @@ extension EventLoop {
 
     /// Registers the cluster's descriptors.
     static func watch(
-        _ cluster: ClusterService,
+        _ cluster: ClusterService.Opening,
         with poller: borrowing Poller
     ) throws(SystemError) {
         let registry = PollerToken.registry.rawValue

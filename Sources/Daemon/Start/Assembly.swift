@@ -48,7 +48,7 @@ struct Assembly {
                 directory: configuration.recordings
             )
             let workers = try start(sockets, listeners, identity, engine, calls, disk)
-            let poller = try EventLoop.poller(ipc, http, workers, signals: signals)
+            let poller = try EventLoop.poller(ipc, http, workers, cluster, signals: signals)
             var ready = "ready ipc=\(socket.path) udp=\(setup.udp.joined(separator: ","))"
             if !setup.tcp.isEmpty { ready += " tcp=\(setup.tcp.joined(separator: ","))" }
             let fields = [

@@ -21,7 +21,7 @@ package struct BatchCoalescer: Sendable {
         package init() {}
     }
 
-    /// What the worker does for a while.
+    /// Period with pauses or without them, to measure what they save or to save it.
     enum Phase: Equatable {
         /// Too few datagrams come.
         case idle

@@ -12,7 +12,7 @@ package struct WorkerRound: ~Copyable {
     var output = Batch(capacity: Core.batchCapacity)
     /// Datagrams to receive before any others, because they arrived while a batch was sent.
     var deferred = DeferredDatagrams()
-    /// DTLS records to process in turns, between which media is sent.
+    /// DTLS records of known peers, to process in turns between which media is sent.
     var handshakes = DeferredDatagrams()
     var stalls: StaleMediaDetector
     var delay = ForwardingDelayMeter()
@@ -22,7 +22,7 @@ package struct WorkerRound: ~Copyable {
     private var busy: BusyMeter
     private var coalescer: BatchCoalescer
     /// Datagrams received since the last flush.
-    private var taken = 0
+    var taken = 0
     /// Datagrams received from the sockets in this round.
     private var received = 0
     /// Whether relayed packets came in the last round: their home has waited with them already.
@@ -281,19 +281,16 @@ extension WorkerRound {
         through port: inout some WorkerPort & ~Copyable
     ) {
         guard let origin = port.origin(of: index, in: .batch, socket: socket) else { return }
-        if Self.isHandshake(port.datagram(index, of: .batch), on: origin.path, core),
-            handshakes.append(
-                port.datagram(index, of: .batch),
-                on: origin.path,
-                arrival: origin.arrival
-            )
-        {
-            return
+        switch Datagram(port.datagram(index, of: .batch)) {
+        case .rtp: delay.noteArrival(origin.arrival)
+        case .dtls(let record):
+            let isAside =
+                core.isValidated(origin.path)
+                && handshakes.append(record, on: origin.path, arrival: origin.arrival)
+            if isAside { return }
+        case .stun, .rtcp, nil: break
         }
         if output.free < Core.replyCapacity { port.send(&output, at: now) }
-        if case .rtp = Datagram(port.datagram(index, of: .batch)) {
-            delay.noteArrival(origin.arrival)
-        }
         core.receive(
             port.datagram(index, of: .batch),
             on: origin.path,
@@ -325,30 +322,6 @@ extension WorkerRound {
             )
         }
         return port.mayHaveMoreFrames
-    }
-
-    /// Passes deferred datagrams to the core, before any that arrived later.
-    private mutating func receiveDeferred(
-        at now: Instant,
-        through port: inout some WorkerPort & ~Copyable
-    ) {
-        guard deferred.count > 0 else { return }
-        stalls.received(deferred.count, first: deferred.arrival(0), at: now) {
-            port.wallClock()
-        }
-        for index in 0..<deferred.count {
-            if Self.isHandshake(deferred[index], on: deferred.path(index), core),
-                deferred.copy(index, to: &handshakes)
-            {
-                continue
-            }
-            if output.free < Core.replyCapacity { port.send(&output, at: now) }
-            if case .rtp = Datagram(deferred[index]) { delay.noteArrival(deferred.arrival(index)) }
-            let staleMedia = stalls.staleMedia(deferred.arrival(index))
-            deferred.pass(index, to: &core, at: now, staleMedia: staleMedia, into: &output)
-        }
-        taken += deferred.count
-        deferred.removeAll()
     }
 }
 

@@ -172,7 +172,7 @@ private struct StringReferences {
         orNote next: Int,
         at start: Int
     ) -> Int? {
-        // FNV-1a, <https://www.rfc-editor.org/rfc/rfc9923>.
+        // FNV-1a (draft-eastlake-fnv).
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         var union: UInt8 = 0
         for index in text.indices {

@@ -14,6 +14,9 @@ import aiohttp
 from harness import process
 from harness.peer import PagePeer
 
+#: Time for a command, in seconds: making a key of 8,192 bits takes half a minute on a slow machine.
+COMMAND_SECONDS = 60
+
 PAGE = Path(__file__).with_name("page.js")
 
 FLAGS = [
@@ -111,7 +114,7 @@ class Chromium:
         if session:
             message["sessionId"] = session
         await self._socket.send_json(message)
-        reply = await asyncio.wait_for(self._waiting[number], 30)
+        reply = await asyncio.wait_for(self._waiting[number], COMMAND_SECONDS)
         if "error" in reply:
             raise PageError(f"{method}: {reply['error']}")
         return reply["result"]

@@ -26,13 +26,13 @@ struct Charts {
         guard !groups.isEmpty else { return nil }
         let series = findings.systems.map { system in
             let points = groups.enumerated().compactMap { index, group in
-                findings.value(
+                findings.spread(
                     .cpuMicroseconds,
                     group.0,
                     system,
                     size: group.1,
                     profile: .gcm
-                ).map { (x: Double(index), y: $0) }
+                ).map { (x: Double(index), y: $0.median) }
             }
             return Chart.Series(name: system, color: color(system), points: points)
         }

@@ -51,18 +51,6 @@ struct Findings {
         return Spread(found.compactMap { $0[figure] })
     }
 
-    /// Returns the median of all rounds, or `nil` if there was none.
-    func value(
-        _ figure: Figure,
-        _ scenario: ScenarioID,
-        _ system: String,
-        size: Int? = nil,
-        note: String? = "",
-        profile: BenchProfile? = nil
-    ) -> Double? {
-        spread(figure, scenario, system, size: size, note: note, profile: profile)?.median
-    }
-
     /// Returns sfud's figure as a multiple of another system's, round by round, so that what
     /// disturbs a round disturbs both.
     ///

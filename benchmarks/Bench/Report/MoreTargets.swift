@@ -50,12 +50,12 @@ extension Targets {
             )
             for rival in findings.rivals {
                 guard
-                    let other = findings.value(.joinsPerCPUSecond, .storm, rival, note: note)
+                    let other = findings.spread(.joinsPerCPUSecond, .storm, rival, note: note)
                 else { continue }
                 row.others[rival] = String(
                     format: "%.0f; %.1f ×",
-                    other,
-                    rate.median / max(1, other)
+                    other.median,
+                    rate.median / max(1, other.median)
                 )
             }
             return [row] + stormByClock(note, size: size) + stormDelay(note, size: size)
@@ -81,7 +81,9 @@ extension Targets {
     private func stormDelay(_ note: String, size: Int) -> [TargetRow] {
         let notes = ["before the storm", note]
         let inside = notes.map { findings.spread(.delay99, .storm, "sfud", note: $0) }
-        let whole = notes.map { findings.value(.latency99, .storm, "sfud", note: $0) ?? 0 }
+        let whole = notes.map {
+            findings.spread(.latency99, .storm, "sfud", note: $0)?.median ?? 0
+        }
         let told = Swift.zip(inside, whole).map { inside, whole in
             (inside.map { "≤ " + $0.text("%.3f") + " ms" } ?? "not told")
                 + String(format: " (%.2f ms)", whole)
@@ -124,10 +126,10 @@ extension Targets {
                 isMet: own.median <= most
             )
             for rival in findings.rivals {
-                guard let other = findings.value(figure, .idle, rival, note: nil) else { continue }
+                guard let other = findings.spread(figure, .idle, rival, note: nil) else { continue }
                 row.others[rival] =
-                    String(format: format, other * factor)
-                    + String(format: "; %.2f ×", own.median / max(1e-9, other))
+                    String(format: format, other.median * factor)
+                    + String(format: "; %.2f ×", own.median / max(1e-9, other.median))
             }
             return row
         }

@@ -69,7 +69,7 @@ struct Outcome: Sendable {
     var size: Int
     /// Distinguishes this trial from others of its scenario.
     var note = ""
-    /// How often its scenario had begun, from 1 on.
+    /// Number of its scenario's round, from 1 on.
     var round = 1
     var figures: [Figure: Double] = [:]
     /// Failed checks, one line each.

@@ -73,8 +73,8 @@ struct Report {
         return """
             ## What was to be reached
 
-            Medians of \(findings.rounds) rounds, with the least and the most in brackets. After another
-            system's own figure comes sfud's as a multiple of it, round by round.
+            Medians of \(findings.rounds) rounds, with the least and the most in brackets. After
+            another system's own figure comes sfud's as a multiple of it, round by round.
 
 
             """ + Self.table(header, rows)

@@ -69,7 +69,7 @@ struct Targets {
             value: own.text("%.2f") + " µs"
         )
         for system in findings.systems where system != "sfud" {
-            guard let other = findings.value(.cpuMicroseconds, scenario, system, size: size),
+            guard let other = findings.spread(.cpuMicroseconds, scenario, system, size: size),
                 let times = findings.ratio(
                     .cpuMicroseconds,
                     scenario,
@@ -78,7 +78,8 @@ struct Targets {
                     profile: profile
                 )
             else { continue }
-            row.others[system] = String(format: "%.2f µs; ", other) + times.text("%.2f") + " ×"
+            row.others[system] =
+                String(format: "%.2f µs; ", other.median) + times.text("%.2f") + " ×"
             if let most = most[system] { row.isMet = (row.isMet ?? true) && times.median <= most }
         }
         return row
@@ -208,9 +209,9 @@ struct Targets {
     }
 
     private func burst(_ system: String, _ size: Int) -> String {
-        guard let burst = findings.value(.burst, .screen, system, size: size),
-            let tail = findings.value(.latency999, .screen, system, size: size)
+        guard let burst = findings.spread(.burst, .screen, system, size: size),
+            let tail = findings.spread(.latency999, .screen, system, size: size)
         else { return "" }
-        return String(format: "%.0f; %.2f ms", burst, tail)
+        return String(format: "%.0f; %.2f ms", burst.median, tail.median)
     }
 }

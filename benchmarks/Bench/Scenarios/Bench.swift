@@ -18,7 +18,7 @@ final class Bench {
 
     var seconds: Double { options.seconds ?? (options.isFull ? 10 : 4) }
     var profile: BenchProfile { options.profile ?? .gcm }
-    /// Number of the current round, from 1 on: how often the scenario has begun.
+    /// Number of the scenario's current round, from 1 on.
     private(set) var round = 1
 
     /// sfud, the floors, and the other SFUs given in the options.

@@ -1,0 +1,56 @@
+import RTP
+import SFU
+import WorkerInterface
+
+/// Datagrams that wait: those that came while a batch was sent, and handshakes, so that many of
+/// these at once do not delay media.
+///
+/// A step of a handshake costs hundreds of times as much as forwarding a packet: it makes keys,
+/// signs, and verifies. So the DTLS records of known peers wait in order until the batch has been
+/// sent, and a round processes them for a limited time. Strangers' records cost next to nothing,
+/// and must not take the room.
+extension WorkerRound {
+    /// Passes deferred datagrams to the core, before any that arrived later.
+    mutating func receiveDeferred(
+        at now: Instant,
+        through port: inout some WorkerPort & ~Copyable
+    ) {
+        guard deferred.count > 0 else { return }
+        stalls.received(deferred.count, first: deferred.arrival(0), at: now) {
+            port.wallClock()
+        }
+        for index in 0..<deferred.count {
+            if putAside(index) { continue }
+            if output.free < Core.replyCapacity { port.send(&output, at: now) }
+            if case .rtp = Datagram(deferred[index]) { delay.noteArrival(deferred.arrival(index)) }
+            let staleMedia = stalls.staleMedia(deferred.arrival(index))
+            deferred.pass(index, to: &core, at: now, staleMedia: staleMedia, into: &output)
+        }
+        taken += deferred.count
+        deferred.removeAll()
+    }
+
+    /// Returns whether a deferred datagram was put aside, as a DTLS record of a known peer.
+    private mutating func putAside(_ index: Int) -> Bool {
+        guard case .dtls = Datagram(deferred[index]) else { return false }
+        return core.isValidated(deferred.path(index)) && deferred.copy(index, to: &handshakes)
+    }
+
+    /// Processes records that were put aside, until the turn is over; the others stay.
+    mutating func processHandshakes(
+        at now: Instant,
+        through port: inout some WorkerPort & ~Copyable
+    ) {
+        guard handshakes.count > 0 else { return }
+        let start = port.monotonic()
+        var done = 0
+        repeat {
+            if output.free < Core.replyCapacity { port.send(&output, at: now) }
+            handshakes.pass(done, to: &core, at: now, staleMedia: .nothing, into: &output)
+            done += 1
+        } while done < handshakes.count
+            && port.monotonic().nanoseconds(since: start) < turnNanoseconds
+        handshakes.removeFirst(done)
+        port.send(&output, at: now)
+    }
+}
