@@ -16,7 +16,7 @@ from harness.sfud import REPOSITORY
 sys.path.insert(0, str(REPOSITORY / "benchmarks"))
 
 from lines import calls, figures, plot, table, traces
-from lines.__main__ import arguments, expected, trials
+from lines.__main__ import arguments, expected, joined, remaining, trials
 from lines.figures import Recording, Span
 from lines.lines import BASE, LINES, named
 
@@ -226,6 +226,20 @@ def test_options_choose_the_calls():
     assert 120 < expected(several) < 180
     with pytest.raises(SystemExit):
         arguments(["no-such-line"])
+
+
+def test_an_interrupted_bench_goes_on():
+    several = trials(arguments(["600k", "loss-2", "--runs", "2", "--viewers", "chromium"]))
+    made = [
+        {"line": one.line.name, "system": one.system, "viewer": one.viewer, "run": one.run}
+        for one in several[:5]
+    ]
+    assert remaining(several, made) == several[5:]
+    assert remaining(several, [made[0] | {"error": "TimeoutError"}]) == several
+    before = {"date": "2026-11-25", "load before": 0.3, "runs": 2}
+    now = {"date": "2026-11-26", "load before": 0.1, "runs": 3}
+    together = {"date": "2026-11-25, 2026-11-26", "load before": 0.3, "runs": 3}
+    assert joined(before, now) == together and joined(together, now) == together
 
 
 @pytest.mark.slow

@@ -51,6 +51,9 @@ def arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--output", type=Path, default=REPOSITORY / ".build/lines", help="directory (.build/lines)"
     )
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with what is in the directory already"
+    )
     options = parser.parse_args(given)
     try:
         options.lines = named(options.lines)
@@ -117,6 +120,27 @@ def conditions(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def joined(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """Returns the conditions of several sittings: of numbers the highest, of texts all."""
+    together = before | now
+    for name in before.keys() & now.keys():
+        if isinstance(now[name], str):
+            together[name] = ", ".join(dict.fromkeys([*before[name].split(", "), now[name]]))
+        else:
+            together[name] = max(before[name], now[name])
+    return together
+
+
+def remaining(several: list[calls.Trial], rows: list[table.Row]) -> list[calls.Trial]:
+    """Returns the calls of which there are no figures yet."""
+    made = {
+        (row["line"], row["system"], row["viewer"], row["run"])
+        for row in rows
+        if "error" not in row
+    }
+    return [one for one in several if (one.line.name, one.system, one.viewer, one.run) not in made]
+
+
 async def attempt(trial: calls.Trial, browsers: calls.Browsers) -> tuple[table.Row, Any]:
     """Returns the figures of a call and its recording, or the error that ended it."""
     row = {
@@ -151,10 +175,16 @@ async def run(options: argparse.Namespace) -> list[table.Row]:
     """Makes all calls; the files are complete after each one."""
     several = trials(options)
     told = conditions(options)
+    rows: list[table.Row] = []
+    earlier = options.output / "lines.jsonl"
+    if options.resume and earlier.exists():
+        before, told_before = table.read(earlier)
+        rows = [row for row in before if "error" not in row]
+        several = remaining(several, rows)
+        told = joined(told_before, told)
     minutes = expected(several) / 60
     print(f"{len(several)} calls, about {minutes:.0f} minutes, to {options.output}", flush=True)
     (options.output / "timelines").mkdir(parents=True, exist_ok=True)
-    rows: list[table.Row] = []
     seen: dict[tuple[str, str], dict[str, figures.Recording]] = {}
     browsers = calls.Browsers()
     try:
