@@ -19,18 +19,34 @@ struct BandwidthScenarioTests {
         )
     }
 
-    /// Expects equal flows to get from half of the even share to twice it.
+    /// Expects equal flows to get from half of the even share to twice it; at least `least` of it.
     private func expectFair(
         _ network: SimulatedNetwork,
         _ flows: Range<Int>,
-        _ seconds: ClosedRange<Double>
+        _ seconds: ClosedRange<Double>,
+        least: Double = 0.5
     ) {
         tell(network, seconds)
         let rates = flows.map { network.rate($0, seconds) }
         let even = rates.reduce(0, +) / Double(rates.count)
         for rate in rates {
-            #expect(rate > even / 2 && rate < even * 2, "\(network.name): \(rates)")
+            #expect(rate > even * least && rate < even * 2, "\(network.name): \(rates)")
         }
+    }
+
+    /// Least share of an even one soon after a change: flows that were ahead by more than the RFC's
+    /// encoders can produce fall back by 15 % with each full queue only.
+    private func leastShare(_ encoder: Double) -> Double { encoder > 1.5e6 ? 0.4 : 0.5 }
+
+    /// Returns the share of the path that these many flows can fill, 1 at most.
+    private func demand(
+        _ flows: Double,
+        _ encoder: Double,
+        _ network: SimulatedNetwork,
+        _ seconds: ClosedRange<Double>
+    ) -> Double {
+        let end = Int64(seconds.upperBound * 1e9) - 1
+        return min(1, flows * encoder / network.bottleneck.properties.capacity(at: end))
     }
 
     @Test(arguments: Scenarios.seeds, [false, true])
@@ -72,12 +88,12 @@ struct BandwidthScenarioTests {
         }
     }
 
-    @Test(arguments: Scenarios.seeds)
-    func `RFC 8867 5_2 shares a path that changes`(seed: UInt64) {
-        let network = Scenarios.variableShared(seed: seed)
+    @Test(arguments: Scenarios.seeds, Scenarios.encoders)
+    func `RFC 8867 5_2 shares a path that changes`(seed: UInt64, encoder: Double) {
+        let network = Scenarios.variableShared(seed: seed, encoder: encoder)
         for seconds in [10.0...25, 35...50, 60...75, 85...100, 110...125] {
             tell(network, seconds)
-            #expect(network.utilization(seconds) >= 0.8, "\(seconds)")
+            #expect(network.utilization(seconds) >= 0.8 * demand(2, encoder, network, seconds))
             // After a sudden halving the path is shared unevenly for a while, but no flow starves.
             for flow in 0..<2 {
                 let rate = network.rate(flow, seconds)
@@ -85,7 +101,7 @@ struct BandwidthScenarioTests {
             }
         }
         expectFair(network, 0..<2, 35...50)
-        expectFair(network, 0..<2, 110...125)
+        expectFair(network, 0..<2, 110...125, least: leastShare(encoder))
     }
 
     @Test(arguments: Scenarios.seeds)
@@ -101,19 +117,19 @@ struct BandwidthScenarioTests {
         }
     }
 
-    @Test(arguments: Scenarios.seeds)
-    func `RFC 8867 5_4 yields to a late flow`(seed: UInt64) {
-        let network = Scenarios.competing(seed: seed)
-        expectFair(network, 0..<2, 32...40)
+    @Test(arguments: Scenarios.seeds, Scenarios.encoders)
+    func `RFC 8867 5_4 yields to a late flow`(seed: UInt64, encoder: Double) {
+        let network = Scenarios.competing(seed: seed, encoder: encoder)
+        expectFair(network, 0..<2, 32...40, least: leastShare(encoder))
         expectFair(network, 0..<3, 60...80)
         expectFair(network, 0..<3, 80...120)
         #expect(network.utilization(60...120) >= 0.85)
         #expect(network.queueP95(60...120) <= 100)
     }
 
-    @Test(arguments: Scenarios.seeds)
-    func `RFC 8867 5_5 is fair across round trips of 20 to 300 ms`(seed: UInt64) {
-        let network = Scenarios.roundTrips(seed: seed)
+    @Test(arguments: Scenarios.seeds, Scenarios.encoders)
+    func `RFC 8867 5_5 is fair across round trips of 20 to 300 ms`(seed: UInt64, encoder: Double) {
+        let network = Scenarios.roundTrips(seed: seed, encoder: encoder)
         let seconds = 60...(network.samples.last?.second ?? 60)
         expectFair(network, 0..<5, seconds)
         #expect(network.utilization(seconds) >= 0.85)
@@ -137,12 +153,13 @@ struct BandwidthScenarioTests {
         for flow in 0..<2 { #expect(network.rate(flow, seconds) >= 16.7e3) }
     }
 
-    @Test(arguments: Scenarios.seeds)
-    func `RFC 8867 5_8 comes back from a pause`(seed: UInt64) {
-        let network = Scenarios.pause(seed: seed)
+    @Test(arguments: Scenarios.seeds, Scenarios.encoders)
+    func `RFC 8867 5_8 comes back from a pause`(seed: UInt64, encoder: Double) {
+        let network = Scenarios.pause(seed: seed, encoder: encoder)
         tell(network, 20...40)
         tell(network, 45...60)
-        #expect(network.utilization(48...60) >= 0.8, "the others take what rests")
+        let taken = 0.8 * demand(2, encoder, network, 48...60)
+        #expect(network.utilization(48...60) >= taken, "the others take what rests")
         expectFair(network, 0..<3, 80...120)
         #expect(network.queueP95(80...120) <= 100)
     }
