@@ -147,7 +147,7 @@ const (
 
 // State of a node as another sees it.
 // `draining`: It takes no new rooms.
-// `lost`: It has not been heard of for the time of its lease; its rooms have ended.
+// `lost`: It has not been heard of for the time of its lease; others go on with its rooms.
 type NodeCondition string
 
 // The words of NodeCondition.
@@ -417,7 +417,10 @@ type AudioRightBoundsInput struct {
 
 // The result of a method that returns no data. `fence` is present if the call revoked a right.
 type Done struct {
-	Fence *Fence `json:"fence,omitempty"`
+	// `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+	// the registry is back. Absent otherwise, and without a cluster.
+	Durable *bool  `json:"durable,omitempty"`
+	Fence   *Fence `json:"fence,omitempty"`
 }
 
 // The empty object, `{}`.
@@ -730,8 +733,12 @@ type MessageSubscribeParams struct {
 }
 
 type MessageSubscribeResult struct {
-	Messages []Message  `json:"messages"`
-	Next     *ShortText `json:"next,omitempty"`
+	Messages []Message `json:"messages"`
+
+	// `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+	// the registry is back. Absent otherwise, and without a cluster.
+	Durable *bool      `json:"durable,omitempty"`
+	Next    *ShortText `json:"next,omitempty"`
 }
 
 type MessageTopicsParams struct {
@@ -906,7 +913,11 @@ type ParticipantDropParams struct {
 type ParticipantDropResult struct {
 	// One result for each participant, in the order of the call.
 	Results []ParticipantDropDropped `json:"results"`
-	Fence   *Fence                   `json:"fence,omitempty"`
+
+	// `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+	// the registry is back. Absent otherwise, and without a cluster.
+	Durable *bool  `json:"durable,omitempty"`
+	Fence   *Fence `json:"fence,omitempty"`
 }
 
 // `participant.hardMuted`; `media` lists the kinds that were not muted before.
@@ -965,6 +976,10 @@ type ParticipantJoinResult struct {
 	Participant     ParticipantID   `json:"participant"`
 	ParticipantInfo ParticipantInfo `json:"participantInfo"`
 	RoomInfo        RoomInfo        `json:"roomInfo"`
+
+	// `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+	// the registry is back. Absent otherwise, and without a cluster.
+	Durable *bool `json:"durable,omitempty"`
 
 	// Node to which the participant's client connects; absent without a cluster.
 	Node *string `json:"node,omitempty"`
@@ -1046,6 +1061,19 @@ type ParticipantModeChanged struct {
 	By       *ParticipantID  `json:"by,omitempty"`
 }
 
+// `participant.moveWanted`: the room is at another node of the cluster now, so the participant's
+// client must offer again. A complete offer on a new peer connection, as after a lost one, is
+// answered with the new node's candidates and certificate.
+type ParticipantMoveWanted struct {
+	Participant ParticipantID `json:"participant"`
+
+	// Node that answers the offer.
+	Node string `json:"node"`
+
+	// A word: `node-lost`.
+	Reason string `json:"reason"`
+}
+
 // Params of methods that a participant calls for itself.
 type ParticipantOnly struct {
 	Room        RoomID        `json:"room"`
@@ -1082,6 +1110,10 @@ type ParticipantUpdateParams struct {
 
 type ParticipantUpdateResult struct {
 	ParticipantInfo ParticipantInfo `json:"participantInfo"`
+
+	// `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+	// the registry is back. Absent otherwise, and without a cluster.
+	Durable *bool `json:"durable,omitempty"`
 }
 
 // Params of the pin methods.
@@ -1251,6 +1283,10 @@ type RecordingStartResult struct {
 
 	// Absolute path.
 	Directory string `json:"directory"`
+
+	// `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+	// the registry is back. Absent otherwise, and without a cluster.
+	Durable *bool `json:"durable,omitempty"`
 }
 
 // `recording.started`: directory and files are ready.
@@ -1368,7 +1404,10 @@ type RoleChangeRequested struct {
 }
 
 type RoleChangeResult struct {
-	Fence *Fence `json:"fence,omitempty"`
+	// `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+	// the registry is back. Absent otherwise, and without a cluster.
+	Durable *bool  `json:"durable,omitempty"`
+	Fence   *Fence `json:"fence,omitempty"`
 
 	// Absent if the role changed without a request.
 	Request *RoleRequestID `json:"request,omitempty"`
@@ -1521,6 +1560,10 @@ type RoomInfo struct {
 
 	// The first page of those who wait to be let in.
 	Awaited *[]ParticipantInfo `json:"awaited,omitempty"`
+
+	// `false` in the results of `room.create` and `room.update` if the change is not in the room's
+	// journal yet: it is lost if the node is lost before the registry is back.
+	Durable *bool `json:"durable,omitempty"`
 
 	// Cursors of the lists that go on.
 	Next *RoomPages `json:"next,omitempty"`
@@ -2034,6 +2077,10 @@ type StreamingStartParams struct {
 
 type StreamingStartResult struct {
 	Streaming StreamingID `json:"streaming"`
+
+	// `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+	// the registry is back. Absent otherwise, and without a cluster.
+	Durable *bool `json:"durable,omitempty"`
 }
 
 // `streaming.started`: the server has accepted the first packet.
@@ -2110,7 +2157,11 @@ type SubscriptionAddParams struct {
 type SubscriptionAddResult struct {
 	Subscription SubscriptionID `json:"subscription"`
 	AudioMid     *Mid           `json:"audioMid,omitempty"`
-	VideoMid     *Mid           `json:"videoMid,omitempty"`
+
+	// `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+	// the registry is back. Absent otherwise, and without a cluster.
+	Durable  *bool `json:"durable,omitempty"`
+	VideoMid *Mid  `json:"videoMid,omitempty"`
 }
 
 // `subscription.connected`: its first packet was sent; for video, a keyframe.
@@ -2260,7 +2311,11 @@ type SubscriptionSetParams struct {
 type SubscriptionSetResult struct {
 	// One result for each stream, in the order of the call.
 	Results []SubscriptionSetWatched `json:"results"`
-	Fence   *Fence                   `json:"fence,omitempty"`
+
+	// `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+	// the registry is back. Absent otherwise, and without a cluster.
+	Durable *bool  `json:"durable,omitempty"`
+	Fence   *Fence `json:"fence,omitempty"`
 }
 
 // One subscription of the set.
@@ -2460,6 +2515,10 @@ type TapStartResult struct {
 
 	// Session description for the receiver (RFC 8866).
 	Sdp string `json:"sdp"`
+
+	// `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+	// the registry is back. Absent otherwise, and without a cluster.
+	Durable *bool `json:"durable,omitempty"`
 }
 
 // `tap.started`: a stream is forwarded as plain RTP; the destination is not reported.
@@ -2497,7 +2556,10 @@ type TargetResult struct {
 
 // The result of a call about one participant or several.
 type TargetResults struct {
-	Fence *Fence `json:"fence,omitempty"`
+	// `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+	// the registry is back. Absent otherwise, and without a cluster.
+	Durable *bool  `json:"durable,omitempty"`
+	Fence   *Fence `json:"fence,omitempty"`
 
 	// One result for each participant, in the order of the call; absent if it named one only.
 	Results *[]TargetResult `json:"results,omitempty"`
@@ -2580,6 +2642,10 @@ type TransportOfferResult struct {
 	Transport TransportID `json:"transport"`
 	Sdp       string      `json:"sdp"`
 	Mids      []MidInfo   `json:"mids"`
+
+	// `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+	// the registry is back. Absent otherwise, and without a cluster.
+	Durable *bool `json:"durable,omitempty"`
 }
 
 // Statistics of a participant's transport.
@@ -2951,6 +3017,9 @@ const (
 
 	// Its data is ParticipantConnection.
 	EventParticipantConnection = "participant.connection"
+
+	// Its data is ParticipantMoveWanted.
+	EventParticipantMoveWanted = "participant.moveWanted"
 
 	// Its data is ParticipantDenied.
 	EventParticipantDenied = "participant.denied"

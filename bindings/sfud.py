@@ -63,7 +63,7 @@ Mid = str
 MuteSparing = Literal["moderators"]
 #: State of a node as another sees it.
 #: `draining`: It takes no new rooms.
-#: `lost`: It has not been heard of for the time of its lease; its rooms have ended.
+#: `lost`: It has not been heard of for the time of its lease; others go on with its rooms.
 NodeCondition = Literal["up", "draining", "lost"]
 #: Load-shedding level of an overloaded worker; each level includes those before it. Audio is never
 #: shed.
@@ -186,6 +186,9 @@ class Done(TypedDict):
     """The result of a method that returns no data. `fence` is present if the call revoked a right.
     """
 
+    #: `false` if the change is not in the room's journal yet. It is lost if the node is lost
+    #: before the registry is back. Absent otherwise, and without a cluster.
+    durable: NotRequired[bool]
     fence: NotRequired[Fence]
 
 
@@ -501,6 +504,9 @@ class MessageSubscribeParams(TypedDict):
 
 class MessageSubscribeResult(TypedDict):
     messages: list[Message]
+    #: `false` if the change is not in the room's journal yet. It is lost if the node is lost
+    #: before the registry is back. Absent otherwise, and without a cluster.
+    durable: NotRequired[bool]
     next: NotRequired[ShortText]
 
 
@@ -665,6 +671,9 @@ class ParticipantDropParams(TypedDict):
 class ParticipantDropResult(TypedDict):
     #: One result for each participant, in the order of the call.
     results: list[ParticipantDropDropped]
+    #: `false` if the change is not in the room's journal yet. It is lost if the node is lost
+    #: before the registry is back. Absent otherwise, and without a cluster.
+    durable: NotRequired[bool]
     fence: NotRequired[Fence]
 
 
@@ -721,6 +730,9 @@ class ParticipantJoinResult(TypedDict):
     participant: ParticipantID
     participantInfo: ParticipantInfo
     roomInfo: RoomInfo
+    #: `false` if the change is not in the room's journal yet. It is lost if the node is lost
+    #: before the registry is back. Absent otherwise, and without a cluster.
+    durable: NotRequired[bool]
     #: Node to which the participant's client connects; absent without a cluster.
     node: NotRequired[str]
     #: Open request to the participant to take a role, made before a reconnect.
@@ -794,6 +806,19 @@ class ParticipantModeChanged(TypedDict):
     by: NotRequired[ParticipantID]
 
 
+class ParticipantMoveWanted(TypedDict):
+    """`participant.moveWanted`: the room is at another node of the cluster now, so the
+    participant's client must offer again. A complete offer on a new peer connection, as after a
+    lost one, is answered with the new node's candidates and certificate.
+    """
+
+    participant: ParticipantID
+    #: Node that answers the offer.
+    node: str
+    #: A word: `node-lost`.
+    reason: str
+
+
 class ParticipantOnly(TypedDict):
     """Params of methods that a participant calls for itself."""
 
@@ -830,6 +855,9 @@ class ParticipantUpdateParams(TypedDict):
 
 class ParticipantUpdateResult(TypedDict):
     participantInfo: ParticipantInfo
+    #: `false` if the change is not in the room's journal yet. It is lost if the node is lost
+    #: before the registry is back. Absent otherwise, and without a cluster.
+    durable: NotRequired[bool]
 
 
 class ParticipantsByParticipant(TypedDict):
@@ -984,6 +1012,9 @@ class RecordingStartResult(TypedDict):
     recording: RecordingID
     #: Absolute path.
     directory: str
+    #: `false` if the change is not in the room's journal yet. It is lost if the node is lost
+    #: before the registry is back. Absent otherwise, and without a cluster.
+    durable: NotRequired[bool]
 
 
 class RecordingStarted(TypedDict):
@@ -1103,6 +1134,9 @@ class RoleChangeRequested(TypedDict):
 
 
 class RoleChangeResult(TypedDict):
+    #: `false` if the change is not in the room's journal yet. It is lost if the node is lost
+    #: before the registry is back. Absent otherwise, and without a cluster.
+    durable: NotRequired[bool]
     fence: NotRequired[Fence]
     #: Absent if the role changed without a request.
     request: NotRequired[RoleRequestID]
@@ -1248,6 +1282,9 @@ class RoomInfo(TypedDict):
     created: float
     #: The first page of those who wait to be let in.
     awaited: NotRequired[list[ParticipantInfo]]
+    #: `false` in the results of `room.create` and `room.update` if the change is not in the room's
+    #: journal yet: it is lost if the node is lost before the registry is back.
+    durable: NotRequired[bool]
     #: Cursors of the lists that go on.
     next: NotRequired[RoomPages]
     #: Node that has the room, to which its participants connect; absent without a cluster.
@@ -1735,6 +1772,9 @@ class StreamingStartParams(TypedDict):
 
 class StreamingStartResult(TypedDict):
     streaming: StreamingID
+    #: `false` if the change is not in the room's journal yet. It is lost if the node is lost
+    #: before the registry is back. Absent otherwise, and without a cluster.
+    durable: NotRequired[bool]
 
 
 class StreamingStarted(TypedDict):
@@ -1806,6 +1846,9 @@ class SubscriptionAddParams(TypedDict):
 class SubscriptionAddResult(TypedDict):
     subscription: SubscriptionID
     audioMid: NotRequired[Mid]
+    #: `false` if the change is not in the room's journal yet. It is lost if the node is lost
+    #: before the registry is back. Absent otherwise, and without a cluster.
+    durable: NotRequired[bool]
     videoMid: NotRequired[Mid]
 
 
@@ -1944,6 +1987,9 @@ class SubscriptionSetParams(TypedDict):
 class SubscriptionSetResult(TypedDict):
     #: One result for each stream, in the order of the call.
     results: list[SubscriptionSetWatched]
+    #: `false` if the change is not in the room's journal yet. It is lost if the node is lost
+    #: before the registry is back. Absent otherwise, and without a cluster.
+    durable: NotRequired[bool]
     fence: NotRequired[Fence]
 
 
@@ -2134,6 +2180,9 @@ class TapStartResult(TypedDict):
     tap: TapID
     #: Session description for the receiver (RFC 8866).
     sdp: str
+    #: `false` if the change is not in the room's journal yet. It is lost if the node is lost
+    #: before the registry is back. Absent otherwise, and without a cluster.
+    durable: NotRequired[bool]
 
 
 class TapStarted(TypedDict):
@@ -2172,6 +2221,9 @@ class TargetResult(TypedDict):
 class TargetResults(TypedDict):
     """The result of a call about one participant or several."""
 
+    #: `false` if the change is not in the room's journal yet. It is lost if the node is lost
+    #: before the registry is back. Absent otherwise, and without a cluster.
+    durable: NotRequired[bool]
     fence: NotRequired[Fence]
     #: One result for each participant, in the order of the call; absent if it named one only.
     results: NotRequired[list[TargetResult]]
@@ -2252,6 +2304,9 @@ class TransportOfferResult(TypedDict):
     transport: TransportID
     sdp: str
     mids: list[MidInfo]
+    #: `false` if the change is not in the room's journal yet. It is lost if the node is lost
+    #: before the registry is back. Absent otherwise, and without a cluster.
+    durable: NotRequired[bool]
 
 
 class TransportStats(TypedDict):
@@ -2464,6 +2519,13 @@ class ParticipantConnectionEvent(EventLine):
 
     event: Literal["participant.connection"]
     data: ParticipantConnection
+
+
+class ParticipantMoveWantedEvent(EventLine):
+    """Params of the line of `participant.moveWanted`."""
+
+    event: Literal["participant.moveWanted"]
+    data: ParticipantMoveWanted
 
 
 class ParticipantDeniedEvent(EventLine):
@@ -2781,6 +2843,7 @@ Event = (
     | ParticipantAwaitedEvent
     | ParticipantChangedEvent
     | ParticipantConnectionEvent
+    | ParticipantMoveWantedEvent
     | ParticipantDeniedEvent
     | ParticipantHardMutedEvent
     | ParticipantHardUnmutedEvent

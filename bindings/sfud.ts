@@ -82,7 +82,7 @@ export type MuteSparing = "moderators";
 /**
  * State of a node as another sees it.
  * `draining`: It takes no new rooms.
- * `lost`: It has not been heard of for the time of its lease; its rooms have ended.
+ * `lost`: It has not been heard of for the time of its lease; others go on with its rooms.
  */
 export type NodeCondition = "up" | "draining" | "lost";
 
@@ -262,6 +262,11 @@ export interface AudioRightBoundsInput {
  * The result of a method that returns no data. `fence` is present if the call revoked a right.
  */
 export interface Done {
+  /**
+   * `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+   * the registry is back. Absent otherwise, and without a cluster.
+   */
+  durable?: boolean;
   fence?: Fence;
 }
 
@@ -544,6 +549,11 @@ export interface MessageSubscribeParams {
 
 export interface MessageSubscribeResult {
   messages: Message[];
+  /**
+   * `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+   * the registry is back. Absent otherwise, and without a cluster.
+   */
+  durable?: boolean;
   next?: ShortText;
 }
 
@@ -698,6 +708,11 @@ export interface ParticipantDropParams {
 export interface ParticipantDropResult {
   /** One result for each participant, in the order of the call. */
   results: ParticipantDropDropped[];
+  /**
+   * `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+   * the registry is back. Absent otherwise, and without a cluster.
+   */
+  durable?: boolean;
   fence?: Fence;
 }
 
@@ -751,6 +766,11 @@ export interface ParticipantJoinResult {
   participant: ParticipantID;
   participantInfo: ParticipantInfo;
   roomInfo: RoomInfo;
+  /**
+   * `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+   * the registry is back. Absent otherwise, and without a cluster.
+   */
+  durable?: boolean;
   /** Node to which the participant's client connects; absent without a cluster. */
   node?: string;
   /** Open request to the participant to take a role, made before a reconnect. */
@@ -820,6 +840,19 @@ export interface ParticipantModeChanged {
   by?: ParticipantID;
 }
 
+/**
+ * `participant.moveWanted`: the room is at another node of the cluster now, so the participant's
+ * client must offer again. A complete offer on a new peer connection, as after a lost one, is
+ * answered with the new node's candidates and certificate.
+ */
+export interface ParticipantMoveWanted {
+  participant: ParticipantID;
+  /** Node that answers the offer. */
+  node: string;
+  /** A word: `node-lost`. */
+  reason: string;
+}
+
 /** Params of methods that a participant calls for itself. */
 export interface ParticipantOnly {
   room: RoomID;
@@ -854,6 +887,11 @@ export interface ParticipantUpdateParams {
 
 export interface ParticipantUpdateResult {
   participantInfo: ParticipantInfo;
+  /**
+   * `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+   * the registry is back. Absent otherwise, and without a cluster.
+   */
+  durable?: boolean;
 }
 
 /** Params of the pin methods. */
@@ -1003,6 +1041,11 @@ export interface RecordingStartResult {
   recording: RecordingID;
   /** Absolute path. */
   directory: string;
+  /**
+   * `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+   * the registry is back. Absent otherwise, and without a cluster.
+   */
+  durable?: boolean;
 }
 
 /** `recording.started`: directory and files are ready. */
@@ -1114,6 +1157,11 @@ export interface RoleChangeRequested {
 }
 
 export interface RoleChangeResult {
+  /**
+   * `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+   * the registry is back. Absent otherwise, and without a cluster.
+   */
+  durable?: boolean;
   fence?: Fence;
   /** Absent if the role changed without a request. */
   request?: RoleRequestID;
@@ -1251,6 +1299,11 @@ export interface RoomInfo {
   created: number;
   /** The first page of those who wait to be let in. */
   awaited?: ParticipantInfo[];
+  /**
+   * `false` in the results of `room.create` and `room.update` if the change is not in the room's
+   * journal yet: it is lost if the node is lost before the registry is back.
+   */
+  durable?: boolean;
   /** Cursors of the lists that go on. */
   next?: RoomPages;
   /** Node that has the room, to which its participants connect; absent without a cluster. */
@@ -1722,6 +1775,11 @@ export interface StreamingStartParams {
 
 export interface StreamingStartResult {
   streaming: StreamingID;
+  /**
+   * `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+   * the registry is back. Absent otherwise, and without a cluster.
+   */
+  durable?: boolean;
 }
 
 /** `streaming.started`: the server has accepted the first packet. */
@@ -1789,6 +1847,11 @@ export interface SubscriptionAddParams {
 export interface SubscriptionAddResult {
   subscription: SubscriptionID;
   audioMid?: Mid;
+  /**
+   * `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+   * the registry is back. Absent otherwise, and without a cluster.
+   */
+  durable?: boolean;
   videoMid?: Mid;
 }
 
@@ -1923,6 +1986,11 @@ export interface SubscriptionSetParams {
 export interface SubscriptionSetResult {
   /** One result for each stream, in the order of the call. */
   results: SubscriptionSetWatched[];
+  /**
+   * `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+   * the registry is back. Absent otherwise, and without a cluster.
+   */
+  durable?: boolean;
   fence?: Fence;
 }
 
@@ -2101,6 +2169,11 @@ export interface TapStartResult {
   tap: TapID;
   /** Session description for the receiver (RFC 8866). */
   sdp: string;
+  /**
+   * `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+   * the registry is back. Absent otherwise, and without a cluster.
+   */
+  durable?: boolean;
 }
 
 /** `tap.started`: a stream is forwarded as plain RTP; the destination is not reported. */
@@ -2135,6 +2208,11 @@ export interface TargetResult {
 
 /** The result of a call about one participant or several. */
 export interface TargetResults {
+  /**
+   * `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+   * the registry is back. Absent otherwise, and without a cluster.
+   */
+  durable?: boolean;
   fence?: Fence;
   /** One result for each participant, in the order of the call; absent if it named one only. */
   results?: TargetResult[];
@@ -2215,6 +2293,11 @@ export interface TransportOfferResult {
   transport: TransportID;
   sdp: string;
   mids: MidInfo[];
+  /**
+   * `false` if the change is not in the room's journal yet. It is lost if the node is lost before
+   * the registry is back. Absent otherwise, and without a cluster.
+   */
+  durable?: boolean;
 }
 
 /** Statistics of a participant's transport. */
@@ -2508,6 +2591,12 @@ export interface Events {
   /** A name or custom data changed. */
   "participant.changed": ParticipantChanged;
   "participant.connection": ParticipantConnection;
+  /**
+   * The room is at another node of the cluster now, so the participant's client must offer again.
+   * A complete offer on a new peer connection, as after a lost one, is answered with the new
+   * node's candidates and certificate.
+   */
+  "participant.moveWanted": ParticipantMoveWanted;
   /** A waiting participant was turned away. */
   "participant.denied": ParticipantDenied;
   /** `media` lists the kinds that were not muted before. */

@@ -212,6 +212,26 @@ public struct ParticipantConnection: EventData {
     }
 }
 
+/// `participant.moveWanted`: the room is at another node of the cluster now, so the participant's
+/// client must offer again.
+///
+/// A complete offer on a new peer connection, as after a lost one, is answered with the new node's
+/// candidates and certificate.
+public struct ParticipantMoveWanted: EventData {
+    public static let event = "participant.moveWanted"
+    public var participant: ParticipantID
+    /// Node that answers the offer.
+    public var node: String
+    /// A word: `node-lost`.
+    public var reason: String
+
+    public init(participant: ParticipantID, node: String, reason: String) {
+        self.participant = participant
+        self.node = node
+        self.reason = reason
+    }
+}
+
 /// `resync`: events were missed and cannot be sent again; call `room.get` for the current state.
 ///
 /// It is sent to one connection only, and its `audience` is empty. Its `seq` is that of the room's

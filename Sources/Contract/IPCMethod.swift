@@ -41,6 +41,12 @@ public struct Fence: Codable, Hashable, Sendable {
 /// `fence` is present if the call revoked a right.
 public struct Done: Codable, Hashable, Sendable {
     public var fence: Fence?
+    /// `false` if the change is not in the room's journal yet.
+    ///
+    /// It is lost if the node is lost before the registry is back. Absent otherwise, and without
+    /// a cluster.
+    public var durable: Bool?
+
     public init(fence: Fence? = nil) { self.fence = fence }
 }
 

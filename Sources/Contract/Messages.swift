@@ -136,6 +136,11 @@ public enum MessageSubscribe: IPCMethod {
     public struct Result: PagedResult {
         public var messages: [Message]
         public var next: PageCursor?
+        /// `false` if the change is not in the room's journal yet.
+        ///
+        /// It is lost if the node is lost before the registry is back. Absent otherwise, and
+        /// without a cluster.
+        public var durable: Bool?
 
         public init(messages: [Message], next: PageCursor? = nil) {
             self.messages = messages

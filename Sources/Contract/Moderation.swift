@@ -154,6 +154,11 @@ public enum ParticipantDrop: IPCMethod {
         /// One result for each participant, in the order of the call.
         public var results: [Dropped]
         public var fence: Fence?
+        /// `false` if the change is not in the room's journal yet.
+        ///
+        /// It is lost if the node is lost before the registry is back. Absent otherwise, and
+        /// without a cluster.
+        public var durable: Bool?
 
         public init(results: [Dropped], fence: Fence? = nil) {
             self.results = results

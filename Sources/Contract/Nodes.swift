@@ -32,7 +32,7 @@ public enum NodeCondition: String, Codable, Hashable, Sendable, CaseIterable {
     case up
     /// It takes no new rooms.
     case draining
-    /// It has not been heard of for the time of its lease; its rooms have ended.
+    /// It has not been heard of for the time of its lease; others go on with its rooms.
     case lost
 }
 

@@ -150,6 +150,11 @@ public enum ParticipantJoin: IPCMethod {
         public var roomInfo: RoomInfo
         /// Open request to the participant to take a role, made before a reconnect.
         public var roleRequest: RoleRequestInfo?
+        /// `false` if the change is not in the room's journal yet.
+        ///
+        /// It is lost if the node is lost before the registry is back. Absent otherwise, and
+        /// without a cluster.
+        public var durable: Bool?
 
         public init(
             state: JoinState,
@@ -260,6 +265,12 @@ public enum ParticipantUpdate: IPCMethod {
 
     public struct Result: Codable, Hashable, Sendable {
         public var participantInfo: ParticipantInfo
+        /// `false` if the change is not in the room's journal yet.
+        ///
+        /// It is lost if the node is lost before the registry is back. Absent otherwise, and
+        /// without a cluster.
+        public var durable: Bool?
+
         public init(participantInfo: ParticipantInfo) { self.participantInfo = participantInfo }
     }
 }

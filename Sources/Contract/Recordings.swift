@@ -36,6 +36,11 @@ public enum RecordingStart: IPCMethod {
         public var recording: RecordingID
         /// Absolute path.
         public var directory: String
+        /// `false` if the change is not in the room's journal yet.
+        ///
+        /// It is lost if the node is lost before the registry is back. Absent otherwise, and
+        /// without a cluster.
+        public var durable: Bool?
 
         public init(recording: RecordingID, directory: String) {
             self.recording = recording

@@ -32,6 +32,11 @@ public enum RoleChange: IPCMethod {
         /// Absent if the role changed without a request.
         public var request: RoleRequestID?
         public var fence: Fence?
+        /// `false` if the change is not in the room's journal yet.
+        ///
+        /// It is lost if the node is lost before the registry is back. Absent otherwise, and
+        /// without a cluster.
+        public var durable: Bool?
 
         public init(request: RoleRequestID? = nil, fence: Fence? = nil) {
             self.request = request

@@ -32,6 +32,9 @@ public struct RoomInfo: Codable, Hashable, Sendable {
     public var next: RoomPages?
     /// Unix time, in seconds.
     public var created: Double
+    /// `false` in the results of `room.create` and `room.update` if the change is not in the room's
+    /// journal yet: it is lost if the node is lost before the registry is back.
+    public var durable: Bool?
 
     public init(room: RoomID, state: RoomState, settings: RoomSettings, created: Double) {
         self.room = room

@@ -28,6 +28,12 @@ public enum StreamingStart: IPCMethod {
 
     public struct Result: Codable, Hashable, Sendable {
         public var streaming: StreamingID
+        /// `false` if the change is not in the room's journal yet.
+        ///
+        /// It is lost if the node is lost before the registry is back. Absent otherwise, and
+        /// without a cluster.
+        public var durable: Bool?
+
         public init(streaming: StreamingID) { self.streaming = streaming }
     }
 }

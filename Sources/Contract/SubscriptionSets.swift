@@ -59,6 +59,11 @@ public enum SubscriptionSet: IPCMethod {
         /// One result for each stream, in the order of the call.
         public var results: [Watched]
         public var fence: Fence?
+        /// `false` if the change is not in the room's journal yet.
+        ///
+        /// It is lost if the node is lost before the registry is back. Absent otherwise, and
+        /// without a cluster.
+        public var durable: Bool?
 
         public init(results: [Watched], fence: Fence? = nil) {
             self.results = results

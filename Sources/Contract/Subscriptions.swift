@@ -107,6 +107,11 @@ public enum SubscriptionAdd: IPCMethod {
         public var subscription: SubscriptionID
         public var audioMid: Mid?
         public var videoMid: Mid?
+        /// `false` if the change is not in the room's journal yet.
+        ///
+        /// It is lost if the node is lost before the registry is back. Absent otherwise, and
+        /// without a cluster.
+        public var durable: Bool?
 
         public init(subscription: SubscriptionID, audioMid: Mid?, videoMid: Mid?) {
             self.subscription = subscription

@@ -39,6 +39,11 @@ public enum TapStart: IPCMethod {
         public var tap: TapName
         /// Session description for the receiver (RFC 8866).
         public var sdp: String
+        /// `false` if the change is not in the room's journal yet.
+        ///
+        /// It is lost if the node is lost before the registry is back. Absent otherwise, and
+        /// without a cluster.
+        public var durable: Bool?
 
         public init(tap: TapName, sdp: String) {
             self.tap = tap

@@ -82,6 +82,11 @@ public struct TargetResults: Codable, Hashable, Sendable {
     /// One result for each participant, in the order of the call; absent if it named one only.
     public var results: [TargetResult]?
     public var fence: Fence?
+    /// `false` if the change is not in the room's journal yet.
+    ///
+    /// It is lost if the node is lost before the registry is back. Absent otherwise, and without
+    /// a cluster.
+    public var durable: Bool?
 
     public init(results: [TargetResult]? = nil, fence: Fence? = nil) {
         self.results = results

@@ -131,6 +131,11 @@ public enum TransportOffer: IPCMethod {
         public var transport: TransportName
         public var sdp: String
         public var mids: [MidInfo]
+        /// `false` if the change is not in the room's journal yet.
+        ///
+        /// It is lost if the node is lost before the registry is back. Absent otherwise, and
+        /// without a cluster.
+        public var durable: Bool?
 
         public init(transport: TransportName, sdp: String, mids: [MidInfo]) {
             self.transport = transport

@@ -42,10 +42,13 @@ package enum ControlOutput {
 package struct SavedChange: Hashable, Sendable {
     package var key: String
     package var value: [UInt8]?
+    /// The value without secrets, if it has any.
+    package var publicValue: [UInt8]?
 
-    package init(key: String, value: [UInt8]?) {
+    package init(key: String, value: [UInt8]?, publicValue: [UInt8]? = nil) {
         self.key = key
         self.value = value
+        self.publicValue = publicValue
     }
 
     /// Room that the record belongs to; empty for the process's own.

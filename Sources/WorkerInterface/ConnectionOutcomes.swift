@@ -20,7 +20,8 @@ package struct ConnectionOutcomes: Hashable, Sendable {
         package init(_ reason: DisconnectReason, hasPath: Bool) {
             switch reason {
             case .timeout: self = hasPath ? .dtlsTimeout : .iceTimeout
-            case .closed: self = .closedBeforeDTLS
+            // No worker tells of a lost node.
+            case .closed, .nodeLost: self = .closedBeforeDTLS
             case .handshakeFailed: self = .handshake
             case .fingerprintMismatch: self = .fingerprint
             case .noSRTPProfile: self = .profile

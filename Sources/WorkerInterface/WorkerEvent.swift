@@ -54,6 +54,8 @@ package enum DisconnectReason: String, Hashable, Sendable {
     case handshakeFailed = "dtls-handshake-failed"
     case fingerprintMismatch = "fingerprint-mismatch"
     case noSRTPProfile = "no-srtp-profile"
+    /// The host of the transport was lost; the room goes on at another one.
+    case nodeLost = "node-lost"
 }
 
 /// Name of a forwarded video layer, in the terms of the offer.

@@ -11,6 +11,10 @@ import WorkerInterface
 struct RestartDriver {
     var plane: ControlPlane
     var saved: [String: [UInt8]] = [:]
+    /// The part of it that other nodes may read.
+    var journaled: [String: [UInt8]] = [:]
+    /// Seconds by which the monotonic clock is behind that of other drivers.
+    var clockLag = 0.0
     var workers = [ToldWorker](repeating: ToldWorker(), count: 2)
     /// Transports that were resumed, since the last restart.
     var resumed: Set<TransportID> = []
@@ -48,7 +52,28 @@ struct RestartDriver {
         )
     }
 
-    private var unixTime: Double { 1_700_000_000 + Double(now.nanoseconds) / 1e9 }
+    private var unixTime: Double { 1_700_000_000 + clockLag + Double(now.nanoseconds) / 1e9 }
+
+    /// A room as its journal has it.
+    func journaled(_ room: String) -> JournaledRoom {
+        JournaledRoom(
+            name: room,
+            records: journaled.filter { $0.key.split(separator: "/")[1] == room },
+            instant: now,
+            unixTime: unixTime
+        )
+    }
+
+    /// Takes over a room of another node.
+    mutating func adopt(_ room: JournaledRoom) -> Bool {
+        defer { drain() }
+        return plane.adopt(room, at: now, unixTime: unixTime) != nil
+    }
+
+    mutating func abandon(_ room: String) {
+        plane.abandon(room, at: now)
+        drain()
+    }
 
     /// Ends the process, and starts another with what was saved.
     mutating func restart(with records: [String: [UInt8]]? = nil) {
@@ -114,7 +139,12 @@ struct RestartDriver {
 
     private mutating func take(_ output: ControlOutput) {
         switch output {
-        case .save(let changes): for change in changes { saved[change.key] = change.value }
+        case .save(let changes):
+            for change in changes {
+                saved[change.key] = change.value
+                guard let shared = change.journaled else { continue }
+                journaled[shared.key] = shared.value
+            }
         case .reply(_, let line): reply = line
         case .event(let line, let room, _): events[room, default: []].append(line.line)
         case .subscribe(_, _, let lines): replay = lines.map(\.line)

@@ -31,7 +31,7 @@ import WorkerInterface
         var driver = RestartDriver(seed: seed)
         var random = SeededRandom(seed: seed)
         for _ in 0..<6 {
-            for _ in 0..<40 { step(&driver, &random) }
+            for _ in 0..<40 { Self.step(&driver, &random) }
             driver.pass(milliseconds: 500)
             let before = answers(&driver)
             let missed = Self.rooms.map { replay(&driver, $0) }
@@ -56,12 +56,12 @@ import WorkerInterface
         return driver.replay.count < 3 ? [] : driver.replay
     }
 
-    private func step(_ driver: inout RestartDriver, _ random: inout SeededRandom) {
+    static func step(_ driver: inout RestartDriver, _ random: inout SeededRandom) {
         func pick<Element>(_ elements: [Element]) -> Element {
             elements[Int.random(in: elements.indices, using: &random)]
         }
-        let room = pick(Self.rooms)
-        let id = pick(Self.people)
+        let room = pick(rooms)
+        let id = pick(people)
         let entry = driver.plane.rooms[room]?.room
         let stream = pick((entry?.streamsInOrder.map(\.id) ?? []) + ["none"])
         let subscription = pick((entry?.subscriptions.keys.sorted() ?? []) + [0])

@@ -14,6 +14,7 @@ package enum ContractEvents {
         ParticipantAwaited.self,
         ParticipantChanged.self,
         ParticipantConnection.self,
+        ParticipantMoveWanted.self,
         ParticipantDenied.self,
         ParticipantHardMuted.self,
         ParticipantHardUnmuted.self,

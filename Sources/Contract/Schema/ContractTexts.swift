@@ -21,6 +21,8 @@ extension ContractTexts {
             participant.
         Done: The result of a method that returns no data. `fence` is present if the call revoked
             a right.
+        Done.durable: `false` if the change is not in the room's journal yet. It is lost if the
+            node is lost before the registry is back. Absent otherwise, and without a cluster.
         Empty: The empty object, `{}`.
         EncodingStats: Statistics of one received encoding.
         EncodingStats.bitrate: Bits a second.
@@ -169,6 +171,9 @@ extension ContractTexts {
         MessageReceived: `message.received`.
         MessageSubscribe: Subscribes a participant to a topic; returns the kept messages, oldest
             first.
+        MessageSubscribe.Result.durable: `false` if the change is not in the room's journal yet.
+            It is lost if the node is lost before the registry is back. Absent otherwise, and
+            without a cluster.
         MessageTopics: Returns a room's message topics, or those of one participant, in the order
             of their names.
         MessageTopics.Params.participant: Participant whose subscriptions are wanted; absent for
@@ -191,8 +196,8 @@ extension ContractTexts {
         MuteSparing.moderators: Everybody who is a moderator at the time.
         NodeCondition: State of a node as another sees it.
         NodeCondition.draining: It takes no new rooms.
-        NodeCondition.lost: It has not been heard of for the time of its lease; its rooms have
-            ended.
+        NodeCondition.lost: It has not been heard of for the time of its lease; others go on with
+            its rooms.
         NodeInfo: A node of the cluster.
         NodeInfo.address: `ADDR:PORT` where it takes links.
         NodeInfo.beatAge: Seconds since its last sign of life in the registry.
@@ -255,6 +260,9 @@ extension ContractTexts {
         ParticipantDrop.Dropped.dropped: Whether the participant was in the room.
         ParticipantDrop.Params.detail: Free text that `participant.left` passes on; at most 256
             bytes.
+        ParticipantDrop.Result.durable: `false` if the change is not in the room's journal yet. It
+            is lost if the node is lost before the registry is back. Absent otherwise, and without
+            a cluster.
         ParticipantDrop.Result.results: One result for each participant, in the order of the call.
         ParticipantGet: Returns a participant.
         ParticipantHardMute: Mutes participants' audio or video, including tracks published later.
@@ -275,6 +283,9 @@ extension ContractTexts {
         ParticipantJoin.Params.role: `participant` by default.
         ParticipantJoin.Params.snapshot: Whether the result has the room's lists; `true` by
             default.
+        ParticipantJoin.Result.durable: `false` if the change is not in the room's journal yet. It
+            is lost if the node is lost before the registry is back. Absent otherwise, and without
+            a cluster.
         ParticipantJoin.Result.node: Node to which the participant's client connects; absent
             without a cluster.
         ParticipantJoin.Result.roleRequest: Open request to the participant to take a role, made
@@ -300,6 +311,12 @@ extension ContractTexts {
         ParticipantModeChanged: `participant.modeChanged`.
         ParticipantModeChanged.mode: The mode now.
         ParticipantModeChanged.previous: The mode before, and again the one now.
+        ParticipantMoveWanted: `participant.moveWanted`: the room is at another node of the
+            cluster now, so the participant's client must offer again. A complete offer on a new
+            peer connection, as after a lost one, is answered with the new node's candidates and
+            certificate.
+        ParticipantMoveWanted.node: Node that answers the offer.
+        ParticipantMoveWanted.reason: A word: `node-lost`.
         ParticipantOnly: Params of methods that a participant calls for itself.
         ParticipantRoleChanged: `participant.roleChanged`.
         ParticipantRoleChanged.previous: The role before, and again the one now.
@@ -307,6 +324,9 @@ extension ContractTexts {
         ParticipantSetMode: Changes whether a participant may send and receive.
         ParticipantUpdate: Changes a participant's name or custom data; its transports stay
             untouched.
+        ParticipantUpdate.Result.durable: `false` if the change is not in the room's journal yet.
+            It is lost if the node is lost before the registry is back. Absent otherwise, and
+            without a cluster.
         ParticipantsByParticipant: Params of the pin methods.
         PathProtocol: Transport protocol of a path.
         PinAdd: Pins participants to the front of the list of active speakers.
@@ -360,6 +380,9 @@ extension ContractTexts {
         RecordingStart.Params.streams: Streams to record; absent for all current and future
             streams.
         RecordingStart.Result.directory: Absolute path.
+        RecordingStart.Result.durable: `false` if the change is not in the room's journal yet. It
+            is lost if the node is lost before the registry is back. Absent otherwise, and without
+            a cluster.
         RecordingStarted: `recording.started`: directory and files are ready.
         RecordingStarted.by: Participant who asked for it; absent for the signalling server and
             for `autoRecord`.
@@ -396,6 +419,9 @@ extension ContractTexts {
             accept.
         RoleChange.Params.force: Whether the change takes place without a request; `false` by
             default.
+        RoleChange.Result.durable: `false` if the change is not in the room's journal yet. It is
+            lost if the node is lost before the registry is back. Absent otherwise, and without a
+            cluster.
         RoleChange.Result.request: Absent if the role changed without a request.
         RoleChangeAll: Changes the role of everybody, or of the participants with certain roles,
             at once.
@@ -442,6 +468,9 @@ extension ContractTexts {
         RoomInfo: State of a room as results describe it.
         RoomInfo.awaited: The first page of those who wait to be let in.
         RoomInfo.created: Unix time, in seconds.
+        RoomInfo.durable: `false` in the results of `room.create` and `room.update` if the change
+            is not in the room's journal yet: it is lost if the node is lost before the registry
+            is back.
         RoomInfo.next: Cursors of the lists that go on.
         RoomInfo.node: Node that has the room, to which its participants connect; absent without a
             cluster.
@@ -607,6 +636,9 @@ extension ContractTexts {
         StreamingStart.Params.url: `rtmp://` or `rtmps://` URL with its stream key; it is neither
             reported nor logged.
         StreamingStart.Params.width: Pixels; 1280 × 720 by default, and 16:9 if only one is given.
+        StreamingStart.Result.durable: `false` if the change is not in the room's journal yet. It
+            is lost if the node is lost before the registry is back. Absent otherwise, and without
+            a cluster.
         StreamingStarted: `streaming.started`: the server has accepted the first packet.
         StreamingStarted.by: Participant who asked for it; absent for the signalling server.
         StreamingStarted.layout: `stage` or `grid`.
@@ -623,6 +655,9 @@ extension ContractTexts {
         SubscriptionAdd.IfExists.refuse: The call is refused with 4009, which names the
             subscription.
         SubscriptionAdd.Params.ifExists: `refuse` by default.
+        SubscriptionAdd.Result.durable: `false` if the change is not in the room's journal yet. It
+            is lost if the node is lost before the registry is back. Absent otherwise, and without
+            a cluster.
         SubscriptionConnected: `subscription.connected`: its first packet was sent; for video, a
             keyframe.
         SubscriptionConnected.audioMid: The subscriber's m-lines that carry the stream.
@@ -671,6 +706,9 @@ extension ContractTexts {
             stream that is watched already keeps its subscription and slots; its preferences
             become those of the call. What the call does not name ends.
         SubscriptionSet.Params.subscriptions: No stream may occur twice.
+        SubscriptionSet.Result.durable: `false` if the change is not in the room's journal yet. It
+            is lost if the node is lost before the registry is back. Absent otherwise, and without
+            a cluster.
         SubscriptionSet.Result.results: One result for each stream, in the order of the call.
         SubscriptionSet.Wanted: One subscription of the set.
         SubscriptionSet.Wanted.audioMid: Slots for a subscription that begins; one that exists
@@ -716,6 +754,9 @@ extension ContractTexts {
         TapList.Result.taps: Forwards in the order in which they started.
         TapStart: Forwards a stream as plain RTP to an address that the configuration allows.
         TapStart.Params.audio: Destinations; at least one of the two.
+        TapStart.Result.durable: `false` if the change is not in the room's journal yet. It is
+            lost if the node is lost before the registry is back. Absent otherwise, and without a
+            cluster.
         TapStart.Result.sdp: Session description for the receiver (RFC 8866).
         TapStarted: `tap.started`: a stream is forwarded as plain RTP; the destination is not
             reported.
@@ -726,6 +767,9 @@ extension ContractTexts {
         TargetResult: The outcome for one participant of a call that names several.
         TargetResult.error: Error that refused the call for this one; absent if it took effect.
         TargetResults: The result of a call about one participant or several.
+        TargetResults.durable: `false` if the change is not in the room's journal yet. It is lost
+            if the node is lost before the registry is back. Absent otherwise, and without a
+            cluster.
         TargetResults.results: One result for each participant, in the order of the call; absent
             if it named one only.
         Targets: Participants that a call is about: one, several, or all who wait to be let in.
@@ -749,6 +793,9 @@ extension ContractTexts {
             keep their audio; by default that of cameras may, and that of screens may not.
         TransportOffer.Params.sources: Sources of the m-lines; camera or microphone by default.
         TransportOffer.Params.streams: Attributes of the streams that the m-lines belong to.
+        TransportOffer.Result.durable: `false` if the change is not in the room's journal yet. It
+            is lost if the node is lost before the registry is back. Absent otherwise, and without
+            a cluster.
         TransportStats: Statistics of a participant's transport.
         TransportStats.estimate: Estimate of what the path to the peer carries, in bits a second;
             absent if no limit is known.

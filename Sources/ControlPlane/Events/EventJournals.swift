@@ -117,6 +117,34 @@ struct EventJournals {
         }
     }
 
+    /// Forgets a room that goes on at another node, all but the operations that are under way.
+    mutating func abandon(_ room: String) {
+        guard let journal = journals[room] else { return }
+        noteRemoval(of: room)
+        var rest = Journal()
+        rest.queue = journal.queue
+        rest.isOpen = false
+        journals[room] = rest
+    }
+
+    /// Takes the journal of a room that comes from another node.
+    mutating func adopt(_ room: String, _ saved: SavedJournal, _ events: [UInt64: EventLine]) {
+        let queue = journals[room]?.queue ?? []
+        closed.removeAll { $0 == room }
+        if journals[room] != nil { noteRemoval(of: room) }
+        restore(room, saved, events)
+        journals[room]?.queue = queue
+        trim(room)
+    }
+
+    /// Returns the events that are kept of a room, with their numbers.
+    func kept(_ room: String) -> [(seq: UInt64, event: EventLine)] {
+        guard let journal = journals[room] else { return [] }
+        return zip(journal.firstKept..., journal.kept).compactMap { seq, line in
+            line.map { (seq: seq, event: $0) }
+        }
+    }
+
     /// Journal without its events, as it is saved.
     struct SavedJournal: Codable {
         var numbered: UInt64

@@ -57,6 +57,9 @@ extension Room.Event {
         case .connection(let participant, let transport, let change):
             let fields = [("participant", participant), ("transport", transport)]
             return EventLogLine(.info, "transport \(change.word)", fields + change.reasonField)
+        case .moveWanted(let participant, let node, let reason):
+            let fields = [("node", node), ("reason", reason.rawValue)]
+            return EventLogLine(.info, "move wanted", [("participant", participant)] + fields)
 
         case .streamCreated(let stream):
             return EventLogLine(.info, "stream created", stream.fields)

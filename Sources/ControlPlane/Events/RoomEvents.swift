@@ -90,6 +90,12 @@ extension ControlPlane {
             data = ParticipantHardUnmuted(participant, media, by: actor)
         case .connection(let participant, let transport, let change):
             data = ParticipantConnection(participant, transport, change)
+        case .moveWanted(let participant, let node, let reason):
+            data = ParticipantMoveWanted(
+                participant: ParticipantID(participant),
+                node: node,
+                reason: reason.rawValue
+            )
 
         case .streamCreated(let stream): data = StreamCreated(StreamInfo(stream), by: by)
         case .streamChanged(let stream): data = StreamChanged(StreamInfo(stream), by: by)

@@ -98,6 +98,14 @@ struct Operation {
         if sequel?.reply.connection == connection { sequel?.reply = .none }
     }
 
+    /// Drops the events and the replies.
+    mutating func silence() {
+        events = []
+        accounts = [:]
+        reply = .none
+        sequel?.reply = .none
+    }
+
     /// Sets the events, in the order of their numbers.
     mutating func tell(_ events: [Event]) {
         self.events = events
@@ -189,6 +197,11 @@ struct PendingOperations {
     /// Drops the replies to a closed connection; its calls take effect.
     mutating func dropReplies(to connection: ConnectionID) {
         for epoch in Array(operations.keys) { operations[epoch]?.dropReply(to: connection) }
+    }
+
+    /// Keeps operations of a room that goes on at another node from being told.
+    mutating func silence(_ epochs: [UInt64]) {
+        for epoch in epochs { operations[epoch]?.silence() }
     }
 
     /// Keeps operations of a closed room from affecting a later room of the same name.

@@ -71,7 +71,8 @@ package struct ControlCounters: Hashable, Sendable {
             case .streamingStarted: streamingsStarted &+= 1
             case .streamingStopped(_, let reason, _): streamingsEnded.note(reason)
             case .streamingInterrupted: streamingInterruptions &+= 1
-            case .awaited, .approved, .denied, .connection, .streamCreated, .streamChanged,
+            case .awaited, .approved, .denied, .connection, .moveWanted, .streamCreated,
+                .streamChanged,
                 .streamDestroyed,
                 .subscriptionConnected, .subscriptionDisconnected, .subscriptionReconnected,
                 .videoDisabled, .videoEnabled, .layerChanged, .layersWanted, .stateChanged,

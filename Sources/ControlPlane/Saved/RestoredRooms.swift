@@ -90,7 +90,7 @@ extension ControlPlane {
 }
 
 /// Records of one room.
-private struct RestoredRecords {
+struct RestoredRecords {
     var room: [UInt8]?
     var settings: [UInt8]?
     var journal: [UInt8]?
@@ -126,7 +126,18 @@ private struct RestoredRecords {
     }
 
     static func decode<Record: Decodable>(_ bytes: [UInt8]?) throws -> Record {
-        try JSON(parsingCompact: bytes ?? []).decode(Record.self, isClosed: false)
+        try decode(bytes, shift: 0)
+    }
+
+    /// Decodes a record of another host, whose clock is `shift` nanoseconds behind.
+    static func decode<Record: Decodable>(
+        _ bytes: [UInt8]?,
+        shift: Int64
+    ) throws -> Record {
+        let information: [CodingUserInfoKey: Any] =
+            if let key = Instant.shiftKey { [key: shift] } else { [:] }
+        return try JSON(parsingCompact: bytes ?? [])
+            .decode(Record.self, isClosed: false, information)
     }
 }
 
@@ -150,6 +161,18 @@ extension RoomEntry {
             shared: shared
         )
         self.init(room: room, settings: settings.shown, setup)
+        try restore(settings, people, own, records)
+    }
+}
+
+extension RoomEntry {
+    /// Restores the callers' data and the kept messages.
+    mutating func restore(
+        _ settings: SettingsRecord,
+        _ people: [ParticipantRecord],
+        _ own: RoomRecord,
+        _ records: RestoredRecords
+    ) throws {
         custom = settings.custom
         for record in people {
             guard let custom = record.custom else { continue }

@@ -80,6 +80,8 @@ struct ProcessRecord: Codable {
 struct RoomRecord: Codable {
     var room: Room.Saved
     var lastMessage: UInt64
+
+    var withoutSecrets: Self { Self(room: room.withoutSecrets, lastMessage: lastMessage) }
 }
 
 /// Record of a room's settings: much of it, and rarely changed.
@@ -203,6 +205,9 @@ extension RoomEntry {
         if record != savedRecord {
             savedRecord = record
             change(.room, "", record)
+            if own.room.hasSecrets {
+                changes[changes.count - 1].publicValue = JSON.compact(own.withoutSecrets)
+            }
         }
         return changes
     }

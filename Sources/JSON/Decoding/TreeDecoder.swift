@@ -12,12 +12,16 @@ final class TreeDecoder: Decoder {
     private var readKeys: Set<String> = []
     private var isFullyRead = false
 
-    var userInfo: [CodingUserInfoKey: Any] { [:] }
+    /// Information of the outermost value's decoder.
+    private let information: [CodingUserInfoKey: Any]
+
+    var userInfo: [CodingUserInfoKey: Any] { parent?.decoder.userInfo ?? information }
 
     /// Makes a decoder of an outermost value.
-    init(_ value: JSON, isClosed: Bool) {
+    init(_ value: JSON, isClosed: Bool, _ information: [CodingUserInfoKey: Any] = [:]) {
         self.value = value
         self.isClosed = isClosed
+        self.information = information
         parent = nil
     }
 
@@ -25,6 +29,7 @@ final class TreeDecoder: Decoder {
     init(_ value: JSON, at key: NamedKey, in parent: TreeDecoder) {
         self.value = value
         isClosed = parent.isClosed
+        information = [:]
         self.parent = (parent, key)
     }
 
@@ -32,6 +37,7 @@ final class TreeDecoder: Decoder {
     init(_ other: TreeDecoder) {
         value = other.value
         isClosed = other.isClosed
+        information = other.information
         parent = other.parent
     }
 
@@ -131,13 +137,16 @@ package struct JSONMismatch: Error, Hashable, Sendable {
 extension JSON {
     /// Decodes a value as `type`; where `isClosed`, members that `type` does not know are refused.
     ///
+    /// The types find `information` in their decoders.
+    ///
     /// - Throws: The first mismatch.
     package func decode<T: Decodable>(
         _ type: T.Type,
-        isClosed: Bool
+        isClosed: Bool,
+        _ information: [CodingUserInfoKey: Any] = [:]
     ) throws(JSONMismatch) -> T {
         do {
-            return try TreeDecoder(self, isClosed: isClosed).decode(type)
+            return try TreeDecoder(self, isClosed: isClosed, information).decode(type)
         } catch let mismatch as JSONMismatch {
             throw mismatch
         } catch DecodingError.dataCorrupted(let context) {

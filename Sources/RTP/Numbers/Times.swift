@@ -32,9 +32,17 @@ public struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable {
 }
 
 /// Coded as its nanoseconds.
+///
+/// An instant of another host is decoded with the distance of the two hosts' clocks, in
+/// nanoseconds, under `shiftKey`.
 extension Instant: Codable {
+    /// Key of the decoder's information that moves instants to another clock.
+    package static let shiftKey = CodingUserInfoKey(rawValue: "instantShift")
+
     public init(from decoder: any Decoder) throws {
-        nanoseconds = try decoder.singleValueContainer().decode(Int64.self)
+        let coded = try decoder.singleValueContainer().decode(Int64.self)
+        let shift = decoder.userInfo.first { $0.key == Self.shiftKey }?.value as? Int64
+        nanoseconds = coded &+ (shift ?? 0)
     }
 
     public func encode(to encoder: any Encoder) throws {

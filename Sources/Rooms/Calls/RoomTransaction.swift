@@ -49,6 +49,15 @@ struct RoomTransaction: ~Copyable {
 
     mutating func touch(_ home: RelayTarget) { touched.insert(home) }
 
+    /// Forgets all that was for the workers: their objects have ended with another host.
+    mutating func forgetWorkers() {
+        change.commands = [:]
+        change.closing = [:]
+        change.opened = []
+        change.freed = []
+        touched = []
+    }
+
     /// Returns the touched publications, sorted, and clears the set.
     mutating func takeTouched() -> [RelayTarget] {
         defer { touched = [] }
@@ -76,5 +85,12 @@ extension Room {
         package fileprivate(set) var opened: [WorkerResource] = []
         /// Objects whose handles return to their pools once the workers have passed the fence.
         package fileprivate(set) var freed: [WorkerResource] = []
+
+        /// The same effects, without a word to anybody.
+        package var silent: Self {
+            var silent = self
+            silent.announcements = []
+            return silent
+        }
     }
 }

@@ -94,7 +94,8 @@ extension Room {
         }
     }
 
-    private mutating func take(
+    /// Takes a change of a transport's connection.
+    mutating func take(
         _ what: TransportChange,
         of place: TransportLocation,
         _ transaction: inout RoomTransaction

@@ -64,6 +64,9 @@ extension Room {
             self.absences = absences
         }
 
+        /// Whether there can be more objects.
+        var isPlausible: Bool { births < 1 << 53 }
+
         mutating func nextBirth() -> UInt64 {
             births += 1
             return births

@@ -38,6 +38,8 @@ extension Room {
         /// A participant left; `detail` is free text of the caller.
         case left(Participant, reason: String, detail: String? = nil)
         case connection(participant: String, transport: String, TransportChange)
+        /// A participant's client is to offer again, as the room is at this node now.
+        case moveWanted(participant: String, node: String, MoveReason)
         case streamCreated(Stream)
         case streamChanged(Stream)
         case streamDestroyed(Stream, reason: String)
@@ -90,6 +92,12 @@ extension Room {
         case outputStopped(Tap, reason: String, by: String?)
     }
 
+    /// Reason word for a room's move to another node.
+    package enum MoveReason: String, Hashable, Sendable {
+        /// The node that had the room was lost.
+        case nodeLost = "node-lost"
+    }
+
     /// Reason word for the end or interruption of a subscription.
     ///
     /// The end of a stream ends its subscriptions too; `streamDestroyed` announces that to all.
@@ -133,6 +141,8 @@ extension Room {
         package static let empty = "empty"
         /// The daemon was started again.
         package static let restart = "restart"
+        /// The node that had the room was lost.
+        package static let nodeLost = "node-lost"
         /// All participants of an automatically recorded room have left.
         package static let sessionEnded = "session-ended"
         /// The live event has ended.

@@ -16,7 +16,7 @@ extension Room {
         package let started: Double
         /// Participant that asked for it; `nil` for the signalling server or automatic recording.
         package let by: String?
-        package let purpose: OutputPurpose
+        package internal(set) var purpose: OutputPurpose
         /// Streams that it is limited to; `nil`: all present and future ones.
         let streams: Set<String>?
         /// Whether the call that asked for it is still unanswered; a failure is then its answer.
@@ -88,6 +88,17 @@ extension Room {
 
         mutating func set(_ track: OutputTrack?, at home: RelayTarget, of id: OutputID) {
             all[id]?.tracks[home] = track
+        }
+
+        /// The same with the servers of live streams alone: the rest of their addresses is secret.
+        var withoutSecrets: Self {
+            var taps = self
+            for (id, tap) in all {
+                guard case .streaming(var target) = tap.purpose else { continue }
+                target.url = target.url.withoutSecrets
+                taps.all[id]?.purpose = .streaming(target)
+            }
+            return taps
         }
 
         mutating func answerRecording() { if let recordingID { accept(recordingID) } }
@@ -292,7 +303,7 @@ extension Room.Event {
             .videoDisabled, .videoEnabled, .layerChanged, .layersWanted, .stateChanged, .updated,
             .locked, .roomMuted, .approved, .denied, .participantChanged, .modeChanged,
             .roleChanged, .roleRequested, .roleDeclined, .roleExpired, .transferred,
-            .participantMuted, .floor, .pinsChanged, .talkersChanged,
+            .participantMuted, .floor, .pinsChanged, .talkersChanged, .moveWanted,
             .closed, .recordingStarted, .recordingStopped, .recordingFailed, .streamingStarted,
             .streamingStopped, .streamingInterrupted, .streamingResumed, .outputStarted,
             .outputStopped:

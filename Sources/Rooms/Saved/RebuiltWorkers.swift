@@ -100,7 +100,7 @@ extension Room {
 
 extension Room.AutomaticRecording {
     /// Forgets a recording, so that another is begun.
-    fileprivate mutating func forget(_ id: OutputID) {
+    mutating func forget(_ id: OutputID) {
         if state == .begun(id) || state == .covered(id) { reset() }
     }
 }

@@ -9,7 +9,8 @@ extension Room {
 
     /// Makes a room from its saved parts.
     ///
-    /// Operations that awaited their fences are complete; who talks is measured anew.
+    /// Operations that awaited their fences are complete; who talks is measured anew. Without
+    /// `negotiations`, the transports cannot go on.
     ///
     /// - Throws: `InconsistentParts` if a part needs another that is missing.
     package init(
@@ -18,7 +19,7 @@ extension Room {
         participants savedParticipants: [SavedParticipant],
         streams savedStreams: [Stream],
         subscriptions savedSubscriptions: [Subscription],
-        negotiations: [SavedNegotiation],
+        negotiations: [SavedNegotiation]?,
         mirrors savedMirrors: [SavedMirrors],
         shared: Shared
     ) throws(InconsistentParts) {
@@ -36,7 +37,10 @@ extension Room {
         }
         for stream in savedStreams { streams[stream.id] = stream }
         for subscription in savedSubscriptions { subscriptions[subscription.number] = subscription }
-        restore(negotiations, shared)
+        if let negotiations {
+            restore(negotiations, shared)
+            try checkNegotiations()
+        }
         try checkParts()
         try restore(savedMirrors, workers: shared.locals.count)
         restoreLosses()
@@ -83,12 +87,15 @@ extension Room {
         }
     }
 
+    private func checkNegotiations() throws(InconsistentParts) {
+        for transport in participants.values.flatMap(\.transports)
+        where placement.negotiated[transport.place] == nil {
+            throw InconsistentParts(cause: "the negotiation of a transport is missing")
+        }
+    }
+
     private func checkParts() throws(InconsistentParts) {
         for participant in participants.values {
-            for transport in participant.transports
-            where placement.negotiated[transport.place] == nil {
-                throw InconsistentParts(cause: "the negotiation of a transport is missing")
-            }
             for id in participant.streams where streams[id]?.participant != participant.id {
                 throw InconsistentParts(cause: "stream \(id) is missing")
             }
@@ -176,7 +183,7 @@ extension Room {
 
 extension Room.Session {
     /// Leaves out the quality of ended transports, which nobody will report any more.
-    fileprivate mutating func settleAll() {
+    mutating func settleAll() {
         for transport in ending { settle(transport, nil) }
     }
 }

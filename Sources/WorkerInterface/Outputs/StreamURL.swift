@@ -9,6 +9,15 @@ package struct StreamURL: Hashable, Sendable, Codable {
     /// `rtmp://host:port`, without the secret parts.
     package let server: String
 
+    /// The server alone, without user, password and path.
+    package var withoutSecrets: Self { Self(text: server, scheme: scheme, server: server) }
+
+    private init(text: String, scheme: String, server: String) {
+        self.text = text
+        self.scheme = scheme
+        self.server = server
+    }
+
     package static let byteLimit = 2_048
 
     /// Longest host name, in bytes (RFC 1035 §2.3.4); libavformat truncates hosts longer than 255.
