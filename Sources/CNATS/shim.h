@@ -151,6 +151,58 @@ static inline enum registry_outcome registry_read(jsCtx *stream, const char *nam
     return code == JSNoMessageFoundErr ? REGISTRY_ABSENT : REGISTRY_FAILED;
 }
 
+/// Creates the journal's stream if it is missing. No message is ever dropped for a new one: beyond
+/// `bytes` the broker refuses.
+static inline natsStatus registry_open_journal(jsCtx *stream, const char *name,
+                                               const char *subjects, int64_t bytes) {
+    jsStreamInfo *info = NULL;
+    natsStatus status = js_GetStreamInfo(&info, stream, name, NULL, NULL);
+    jsStreamInfo_Destroy(info);
+    if (status != NATS_NOT_FOUND) return status;
+    jsStreamConfig config;
+    status = jsStreamConfig_Init(&config);
+    if (status != NATS_OK) return status;
+    config.Name = name;
+    config.Description = "journals of sfud's rooms";
+    config.Subjects = &subjects;
+    config.SubjectsLen = 1;
+    config.Discard = js_DiscardNew;
+    config.MaxBytes = bytes;
+    return js_AddStream(NULL, stream, &config, NULL, NULL);
+}
+
+/// Removes the messages of a subject before a sequence.
+static inline natsStatus registry_purge(jsCtx *stream, const char *name, const char *subject,
+                                        uint64_t before, int64_t milliseconds) {
+    jsOptions options;
+    natsStatus status = jsOptions_Init(&options);
+    options.Wait = milliseconds;
+    options.Stream.Purge.Subject = subject;
+    options.Stream.Purge.Sequence = before;
+    return status == NATS_OK ? js_PurgeStream(stream, name, &options, NULL) : status;
+}
+
+/// Reads the messages of a subject, the first one first.
+static inline natsStatus registry_subscribe(jsCtx *stream, const char *name, const char *subject,
+                                            natsSubscription **subscription) {
+    jsSubOptions options;
+    natsStatus status = jsSubOptions_Init(&options);
+    options.Stream = name;
+    options.Ordered = true;
+    return status == NATS_OK
+               ? js_SubscribeSync(subscription, stream, subject, NULL, &options, NULL)
+               : status;
+}
+
+/// Sequence of a message in its stream; 0 if it has none.
+static inline uint64_t registry_sequence(natsMsg *message) {
+    jsMsgMetaData *data = NULL;
+    uint64_t sequence = 0;
+    if (natsMsg_GetMetaData(&data, message) == NATS_OK) sequence = data->Sequence.Stream;
+    jsMsgMetaData_Destroy(data);
+    return sequence;
+}
+
 /// Watches all entries of a bucket, the present ones first.
 static inline natsStatus registry_watch(kvStore *store, int64_t milliseconds,
                                         kvWatcher **watcher) {

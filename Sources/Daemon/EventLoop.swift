@@ -20,7 +20,7 @@ struct EventLoop: ~Copyable {
     /// Memory that the next life goes on from.
     let calls: CallMemory
     var poller: Poller
-    private var ipc: IPCServer
+    var ipc: IPCServer
     /// Absent without `--nats`.
     var cluster: ClusterService?
     var control: ControlPlane
@@ -139,7 +139,10 @@ struct EventLoop: ~Copyable {
     /// they may send (`noteResumed`).
     private mutating func takeOver(at now: Instant) {
         let output = control.takeOutput()
-        for case .save(let changes) in output { calls.save(changes) }
+        for case .save(let changes) in output {
+            calls.save(changes)
+            journal(changes, at: now)
+        }
         calls.takeOver(workers: setup.workers)
         for item in output {
             if case .save = item { continue }
@@ -308,10 +311,8 @@ struct EventLoop: ~Copyable {
 
     private mutating func carryOut(_ item: ControlOutput, at now: Instant) {
         switch item {
-        case .reply(let id, let line): answer(id, line)
-        case .event(let event, let room, let seq):
-            ipc.event(event, in: room)
-            share(event, in: room, seq: seq, at: now)
+        case .reply(let id, let line): answer(id, line, at: now)
+        case .event(let event, let room, let seq): tell(event, in: room, seq: seq, at: now)
         case .serverEvent(let event): ipc.event(event, in: nil)
         case .statistics(let id, let event): reply(id, event.line)
         case .subscribe(let id, let events, let replay): subscribe(id, events, replay)
@@ -321,7 +322,9 @@ struct EventLoop: ~Copyable {
             log.log(level, message, cause: fields.map(\.1).joined(separator: " "), fields)
         case .close(let id): ipc.close(id, at: now)
         case .upgrade(let binary): beginUpgrade(binary, at: now)
-        case .save(let changes): calls.save(changes)
+        case .save(let changes):
+            calls.save(changes)
+            journal(changes, at: now)
         case .exit:
             hasEnded = true
             leaveCluster()
@@ -330,14 +333,6 @@ struct EventLoop: ~Copyable {
 
     /// Queues a line for a connection.
     mutating func reply(_ id: ConnectionID, _ line: [UInt8]) { ipc.reply(id, line) }
-
-    mutating func subscribeHere(
-        _ id: ConnectionID,
-        _ events: EventInterest,
-        _ replay: [EventLine]
-    ) {
-        ipc.subscribe(id, events, replay: replay)
-    }
 
     /// From the first signal to the exit: two seconds less the time that `finish` takes.
     private static let shutdownMilliseconds: Int64 = 1_700

@@ -14,6 +14,13 @@ package struct Cluster {
     var holds: [String: Hold] = [:]
     /// Calls that wait for the registry to say where their room is.
     var lookups: [String: [PendingCall]] = [:]
+    /// Rooms whose homes are lost.
+    var orphans: [String: Orphan] = [:]
+    /// `seq` of the last event that came here of rooms that are being taken over by this node.
+    var positions: [String: UInt64] = [:]
+    var journaling = Journaling()
+    /// Rooms whose names were lost, and which end here.
+    var ending: Set<String> = []
     var peers: [NodeName: Peer] = [:]
     /// Event subscriptions of connections at this node.
     var subscriptions: [UInt64: Subscription] = [:]
@@ -25,6 +32,8 @@ package struct Cluster {
     var lastGuest: UInt64 = Self.firstGuest
     var beat: UInt64 = 0
     private var nextTick: Instant
+    /// Time at which this node did something last.
+    private var lastActive: Instant
     private var nextTidy: Instant
     /// Unix time in seconds, for events that this node makes.
     package var unixTime = 0.0
@@ -37,11 +46,22 @@ package struct Cluster {
             case beat
             case claim(String)
             case release(String)
+            /// The end of the record of a room that cannot go on.
+            case bury(String)
             /// A look at an entry after a write has met a conflict.
             case check(String)
             case lookup(String)
             /// A record that is marked as ended, or removed.
             case tidy
+            case append(String)
+            /// A look at a journal's end after a write has met a conflict.
+            case journalEnd(String)
+            /// A look at the record of a room that is to be this node's.
+            case verify(String)
+            /// The journal of a room that is taken over.
+            case journal(String)
+            /// The first write of a new home.
+            case fence(String)
         }
 
         var purposes: [UInt64: Purpose] = [:]
@@ -60,6 +80,7 @@ package struct Cluster {
         members = Members(own: setup.name)
         nextTick = now
         nextTidy = now
+        lastActive = now
         for room in rooms {
             holds[room] = Hold(term: 1, exists: true, stage: .claiming(until: nil))
         }
@@ -99,16 +120,31 @@ package struct Cluster {
 
     /// Does what is due.
     package mutating func expire(at now: Instant) {
+        observe(now)
         guard nextTick <= now else { return }
         nextTick = now.advanced(milliseconds: Self.tickMilliseconds)
         for name in members.expire(at: now) { lose(name, at: now) }
         expireHolds(at: now)
+        expireOrphans(at: now)
+        expireJournals(at: now)
         expireLinks(at: now)
         expireSubscriptions(at: now)
         guard nextTidy <= now else { return }
         nextTidy = now.advanced(milliseconds: Self.tidyMilliseconds)
         writeBeat(at: now)
+        noteOrphans(at: now)
         tidyDirectory(at: now)
+    }
+
+    /// Notices that this node has stood still, before anything else is done.
+    mutating func observe(_ now: Instant) {
+        let pause = now.milliseconds(since: lastActive)
+        if pause >= Self.standstillMilliseconds { doubtHolds() }
+        // The answers of the broker are there, and are only to be read.
+        if pause >= Self.pauseMilliseconds {
+            journaling.pausedUntil = now.advanced(milliseconds: Self.durableMilliseconds)
+        }
+        lastActive = max(lastActive, now)
     }
 
     /// Notes this node's own figures; they go out with the next beat, or at once with a new state.
@@ -121,6 +157,7 @@ package struct Cluster {
     /// Removes this node's record, as the process ends.
     package mutating func leave() {
         registry.hasLeft = true
+        for room in journaling.rooms.keys.sorted() { dropJournal(of: room) }
         write(RegistryKey.member(setup.name), nil as MemberRecord?, .always, for: .beat)
     }
 
@@ -147,17 +184,50 @@ package struct Cluster {
         let line = IPCReply.encoded(id: call.request.id, error: error)
         switch call.origin {
         case .here(let connection): emit(.line(connection: connection, line))
-        case .peer(let guest): answer(guest, line)
+        case .peer(let guest): finishAnswer(guest, line, isStored: true)
         }
+    }
+
+    /// Refuses a call that has taken effect at a home that was lost before it answered.
+    private mutating func tookEffect(_ call: PendingCall, named name: String?) -> Bool {
+        guard call.firstNumber != nil, let name, let room = call.room,
+            journaling.rooms[room]?.hasCall(name) == true
+        else { return false }
+        counters.outcomesUnknown &+= 1
+        refuse(call, .outcomeUnknown(holds[room]?.formerHome ?? setup.name))
+        return true
     }
 
     /// Lets the local control plane execute a call.
     mutating func execute(_ call: PendingCall, creates room: String? = nil) {
-        if case .peer = call.origin { counters.callsExecuted &+= 1 }
-        emit(.execute(call.request, connection: call.origin.connection, creates: room))
+        if let restoring = restoringRoom(of: call) {
+            holds[restoring]?.waiting.append(call)
+            return
+        }
+        switch call.origin {
+        case .peer(let guest):
+            if tookEffect(call, named: guests[guest]?.name) { return }
+            counters.callsExecuted &+= 1
+            guests[guest]?.call = call
+            emit(.execute(call.request, connection: guest, creates: room))
+        case .here(let connection):
+            guard call.room != nil else {
+                return emit(.execute(call.request, connection: connection, creates: room))
+            }
+            let name = call.firstNumber.map { CallName.text(setup.name, setup.boot, $0) }
+            if tookEffect(call, named: name) { return }
+            lastGuest += 1
+            guests[lastGuest] = Guest(caller: .here(connection), call: call)
+            guests[lastGuest]?.name = name
+            emit(.execute(call.request, connection: lastGuest, creates: room))
+        }
     }
 
     static let tickMilliseconds: Int64 = 100
+    /// Time without a turn of this node after which others may have taken its rooms.
+    static let standstillMilliseconds: Int64 = 1_500
+    /// Time without a turn after which replies wait for the journal from then on.
+    static let pauseMilliseconds: Int64 = 300
     /// Time between two beats, and between two looks for records to clear.
     static let tidyMilliseconds: Int64 = 1_000
 }

@@ -10,6 +10,7 @@ extension Cluster {
         from connection: UInt64,
         at now: Instant
     ) {
+        observe(now)
         let call = PendingCall(request: request, line: line, origin: .here(connection))
         if request.method == EventsSubscribe.name {
             subscribe(call, connection, at: now)
@@ -22,6 +23,7 @@ extension Cluster {
     mutating func route(_ call: PendingCall, at now: Instant) {
         guard let room = call.room else { return execute(call) }
         if holds[room] != nil { return executeHeld(call, room, at: now) }
+        if isOrphan(room, at: now) { return wait(call, for: room, at: now) }
         let creates = call.request.method == RoomCreate.name
         if let known = directory[room], known.record.home != setup.name,
             !isOver(known.record, at: now)
@@ -37,9 +39,9 @@ extension Cluster {
     private mutating func executeHeld(_ call: PendingCall, _ room: String, at now: Instant) {
         guard let hold = holds[room] else { return }
         switch hold.stage {
-        case .held: execute(call)
+        case .held where hold.exists || !hold.takesOver: execute(call)
         case .claiming where hold.exists: execute(call)
-        case .claiming, .releasing:
+        case .held, .claiming, .restoring, .burying, .releasing:
             guard hold.waiting.count < NodeList.waitingLimit else {
                 return refuse(call, .limitReached("nodeCallsWaiting", NodeList.waitingLimit))
             }

@@ -102,20 +102,7 @@ extension Cluster {
             events: subscription.params.events
         )
         params.since = since(subscription, attachment.beginning, at: node)
-        let request = IPCRequest(
-            id: .integer(0),
-            method: EventsSubscribe.name,
-            params: JSON.value(of: params)
-        )
-        let line = request.encoded()
-        let call = PendingCall(request: request, line: line, origin: .here(connection))
-        var outgoing = OutgoingCall(
-            call: call,
-            boot: member.record.boot,
-            connection: connection,
-            at: now
-        )
-        outgoing.subscriber = connection
+        let outgoing = subscribing(connection, params, boot: member.record.boot, at: now)
         let number = nextNumber()
         peers[node, default: Peer()].add(outgoing, number)
         sendCall(number, to: node)
@@ -141,7 +128,8 @@ extension Cluster {
             let id = RoomID(room)
             switch beginning {
             case .asAsked: since[id] = asked[id]
-            case .allOfRooms: since[id] = asked[id] ?? 0
+            case .allOfRooms:
+                since[id] = positions[room].map { Int64(clamping: $0) } ?? asked[id] ?? 0
             case .goingOn: since[id] = Int64(clamping: positions[room] ?? 0)
             }
         }
@@ -209,7 +197,19 @@ extension Cluster {
         from node: NodeName
     ) {
         counters.eventsReceived &+= 1
+        var connections = connections
         if !room.isEmpty {
+            // It has moved there, and the registry has not told it yet: all of its events will be
+            // asked for.
+            if let known = directory[room]?.record, !known.ended,
+                known.home != node || known.boot != members[node]?.record.boot
+            {
+                return
+            }
+            if let awaited = peers[node]?.awaited[room], !awaited.isEmpty {
+                connections.removeAll { awaited.contains($0) }
+                guard !connections.isEmpty else { return }
+            }
             if name == RoomCreated.event { peers[node]?.closed.remove(room) }
             guard peers[node]?.closed.contains(room) == false else { return }
             if name == RoomClosed.event, directory[room]?.record.home != node {
@@ -222,7 +222,7 @@ extension Cluster {
         for connection in connections { deliver(line, to: connection) }
     }
 
-    private mutating func deliver(_ line: [UInt8], to connection: UInt64) {
+    mutating func deliver(_ line: [UInt8], to connection: UInt64) {
         guard let subscription = subscriptions[connection] else { return }
         if subscription.replyBy != nil {
             subscriptions[connection]?.early.append(line)
@@ -244,29 +244,23 @@ extension Cluster {
         peers[node]?.positions[room] = nil
     }
 
-    /// Tells the end of the rooms that a node had in an earlier life.
-    mutating func announceLoss(of room: String, boot: String) {
-        guard let known = directory[room], known.record.boot != boot, !known.record.ended else {
-            return
-        }
-        announceLoss(of: room, from: known.record)
-    }
-
-    /// Tells that a room has ended with its node, which can no longer do so.
-    mutating func announceLoss(of room: String, from record: RoomRecord) {
-        guard peers[record.home, default: Peer()].closed.insert(room).inserted else { return }
-        let last = peers[record.home]?.positions.removeValue(forKey: room) ?? 0
-        let line = IPCEvent.encoded(
-            RoomClosed(reason: Self.lossReason),
-            room: RoomID(room),
-            seq: Int64(clamping: last) &+ 1,
-            time: unixTime,
-            audience: .all
+    /// Makes the call that subscribes a connection at another node.
+    func subscribing(
+        _ connection: UInt64,
+        _ params: EventsSubscribe.Params,
+        boot: String,
+        at now: Instant
+    ) -> OutgoingCall {
+        let request = IPCRequest(
+            id: .integer(0),
+            method: EventsSubscribe.name,
+            params: JSON.value(of: params)
         )
-        for (connection, subscription) in subscriptions
-        where subscription.interest.includes(RoomClosed.event, in: room) {
-            deliver(line, to: connection)
-        }
+        let line = request.encoded()
+        let call = PendingCall(request: request, line: line, origin: .here(connection))
+        var outgoing = OutgoingCall(call: call, boot: boot, connection: connection, at: now)
+        outgoing.subscriber = connection
+        return outgoing
     }
 
     /// Reason in `room.closed` of a room that has ended with its node.
@@ -286,28 +280,29 @@ extension Cluster {
         positions: [String: UInt64]
     ) {
         guard let guest = guests.removeValue(forKey: number), let interest = guest.interest,
-            peers[guest.node]?.link == .up
+            case .peer(let node, _, _, let connection) = guest.caller, peers[node]?.link == .up
         else { return }
-        peers[guest.node]?.interests[guest.connection] = interest
+        peers[node]?.interests[connection] = interest
         for event in replay {
             counters.eventsSent &+= 1
             let message = LinkMessage.event(
-                connections: [guest.connection],
+                connections: [connection],
                 room: "",
                 seq: 0,
                 name: event.name,
                 line: event.line
             )
-            emit(.send(guest.node, message))
+            emit(.send(node, message))
         }
         var chunk: [String: UInt64] = [:]
         for (room, seq) in positions where interest.includes(room: room) {
-            chunk[room] = seq
+            // What is held will come.
+            chunk[room] = min(seq, journaling.rooms[room]?.firstHeld.map { $0 - 1 } ?? seq)
             guard chunk.count == LinkMessage.positionLimit else { continue }
-            emit(.send(guest.node, .positions(chunk)))
+            emit(.send(node, .positions(chunk)))
             chunk = [:]
         }
-        if !chunk.isEmpty { emit(.send(guest.node, .positions(chunk))) }
+        if !chunk.isEmpty { emit(.send(node, .positions(chunk))) }
     }
 
     /// Passes an event of a room of this node to the nodes whose connections want it.

@@ -18,6 +18,8 @@ struct Peer {
     var positions: [String: UInt64] = [:]
     /// Rooms of it whose end was told.
     var closed: Set<String> = []
+    /// Connections that wait for the missed events of rooms that have moved to it, by room.
+    var awaited: [String: Set<UInt64>] = [:]
     var incoming = IncomingCalls()
     /// Events that its connections receive from here.
     var interests: [UInt64: FeedInterest] = [:]
@@ -50,6 +52,7 @@ struct Peer {
         let message = LinkMessage.call(
             number: number,
             answered: answered,
+            first: call.call.firstNumber ?? number,
             connection: call.connection,
             line: call.call.line
         )
@@ -69,6 +72,8 @@ struct OutgoingCall {
     var waitingSince: Instant?
     /// Connection whose event subscription the call begins.
     var subscriber: UInt64?
+    /// Room that has moved, if the call asks for its events alone.
+    var movedRoom: String?
 
     init(call: PendingCall, boot: String, connection: UInt64, at now: Instant) {
         self.call = call
@@ -78,13 +83,24 @@ struct OutgoingCall {
     }
 }
 
-/// A call of another node that is executed here.
+/// A call that is executed here.
 struct Guest {
-    var node: NodeName
-    var boot: String
-    var number: UInt64
-    var connection: UInt64
+    enum Caller {
+        /// A connection of a signalling server at this node.
+        case here(UInt64)
+        /// Another node, with its life, and its number and connection of the call.
+        case peer(NodeName, boot: String, number: UInt64, connection: UInt64)
+    }
+
+    var caller: Caller
+    var call: PendingCall?
     var interest: FeedInterest?
+    /// Whether the call has changed its room.
+    var hasChanged = false
+    /// Number of that change in the room's journal.
+    var change: UInt64 = 0
+    /// Name of the call in the room's journal; `nil` for one of this node's own connections.
+    var name: String?
 }
 
 // Calls that other nodes execute.
@@ -112,12 +128,13 @@ extension Cluster {
         if isUp {
             members.hear(node, at: now)
             log("link up", ["node": node.rawValue])
-            failCalls(to: node, exceptOf: member.record.boot)
+            failCalls(to: node, exceptOf: member.record.boot, at: now)
             for number in peers[node]?.calls.keys.sorted() ?? [] { sendCall(number, to: node) }
             attachAll(to: node, at: now)
         } else {
             members.silence(node)
             peers[node]?.interests = [:]
+            peers[node]?.awaited = [:]
             peers[node]?.roundTrip = nil
             for (number, call) in peers[node]?.calls ?? [:] {
                 if call.subscriber != nil {
@@ -139,8 +156,8 @@ extension Cluster {
         guard members[node] != nil else { return }
         members.hear(node, at: now)
         switch message {
-        case .call(let number, let answered, let connection, let line):
-            host(number, answered: answered, connection, line, of: node, at: now)
+        case .call(let number, let answered, let first, let connection, let line):
+            host(number, answered: answered, first, connection, line, of: node, at: now)
         case .reply(let number, let line): finish(number, from: node, at: now) { $0.reply(line) }
         case .forgotten(let number):
             finish(number, from: node, at: now) { $0.refuse(.outcomeUnknown(node)) }
@@ -160,7 +177,9 @@ extension Cluster {
         _ answer: (OutgoingCall) -> ClusterOutput
     ) {
         guard let call = peers[node]?.remove(number) else { return }
-        if let subscriber = call.subscriber {
+        if let subscriber = call.subscriber, let room = call.movedRoom {
+            peers[node]?.awaited[room]?.remove(subscriber)
+        } else if let subscriber = call.subscriber {
             noteAttached(subscriber, to: node, at: now)
         } else {
             let output = answer(call)
@@ -185,10 +204,21 @@ extension Cluster {
     }
 
     /// Answers the calls that a life of a node will not answer: all but those for `boot`.
-    mutating func failCalls(to node: NodeName, exceptOf boot: String?) {
-        for (number, call) in peers[node]?.calls ?? [:] where call.boot != boot {
+    ///
+    /// Those about rooms wait for the new home, which knows whether they took effect.
+    mutating func failCalls(to node: NodeName, exceptOf boot: String?, at now: Instant) {
+        for (number, call) in (peers[node]?.calls ?? [:]).sorted(by: { $0.key < $1.key })
+        where call.boot != boot {
             peers[node]?.remove(number)
-            fail(call, at: node)
+            if call.subscriber == nil, let room = call.call.room,
+                holds[room] != nil || directory[room]?.record.ended == false
+            {
+                var moved = call.call
+                if call.wasSent { moved.firstNumber = moved.firstNumber ?? number }
+                route(moved, at: now)
+            } else {
+                fail(call, at: node)
+            }
         }
     }
 

@@ -32,6 +32,8 @@ extension Cluster {
 
     /// Nodes whose lease goes on, this one included.
     package var aliveCount: Int { members.alive.count }
+    /// Whether the broker has answered the last write to a journal.
+    package var isJournalReached: Bool { !journaling.isAway }
     /// Links that can carry messages.
     package var linkCount: Int { peers.values.count { $0.link == .up } }
     /// Calls that wait for another node's answer.

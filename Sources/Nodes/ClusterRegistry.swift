@@ -16,12 +16,13 @@ extension Cluster {
         case .complete: finishSnapshot(at: now)
         case .outcome(let outcome, let number):
             guard let purpose = registry.purposes.removeValue(forKey: number) else { return }
-            note(outcome, of: purpose, at: now)
+            note(outcome, number, of: purpose, at: now)
         }
     }
 
     private mutating func note(
         _ outcome: RegistryOutcome,
+        _ number: UInt64,
         of purpose: RegistryState.Purpose,
         at now: Instant
     ) {
@@ -29,6 +30,7 @@ extension Cluster {
         case .beat: registry.hasBeatUnderWay = false
         case .claim(let room): noteWritten(room, outcome, isClaim: true, at: now)
         case .release(let room): noteWritten(room, outcome, isClaim: false, at: now)
+        case .bury(let room): noteBuried(room, outcome, at: now)
         case .check(let room):
             noteRead(room, outcome, at: now)
             noteChecked(room, outcome, at: now)
@@ -36,6 +38,13 @@ extension Cluster {
             noteRead(room, outcome, at: now)
             finishLookup(room, outcome, at: now)
         case .tidy: registry.tidying -= 1
+        case .journalEnd(let room): noteJournalEnd(room, outcome, at: now)
+        case .verify(let room):
+            noteRead(room, outcome, at: now)
+            noteVerified(room, outcome, at: now)
+        case .journal(let room): noteJournal(room, outcome, at: now)
+        case .fence(let room): noteFenced(room, outcome, at: now)
+        case .append(let room): noteAppended(room, number, outcome, at: now)
         }
     }
 
@@ -46,7 +55,7 @@ extension Cluster {
         case .absent:
             directory[room] = nil
             holds[room]?.revision = nil
-        case .stored, .conflict, .failed: break
+        case .stored, .conflict, .journal, .failed: break
         }
     }
 
@@ -61,7 +70,7 @@ extension Cluster {
             guard let value, let record = JSON.record(MemberRecord.self, of: value),
                 record.isValid
             else {
-                if name != setup.name { forget(name) }
+                if name != setup.name { forget(name, at: now) }
                 return
             }
             noteMember(name, record, revision, at: now)
@@ -94,18 +103,16 @@ extension Cluster {
         if before?.record.fingerprint != record.fingerprint { tellTrust() }
         if isNewLife {
             log("node began again", ["node": name.rawValue])
-            failCalls(to: name, exceptOf: record.boot)
-            emit(.disconnect(name))
-            for room in directory.filter({ $0.value.record.home == name }).keys {
-                announceLoss(of: room, boot: record.boot)
-            }
+            failCalls(to: name, exceptOf: record.boot, at: now)
+            cutLink(to: name)
+            noteOrphans(at: now)
         }
     }
 
-    private mutating func forget(_ name: NodeName) {
+    private mutating func forget(_ name: NodeName, at now: Instant) {
         guard members[name] != nil else { return }
         members.remove(name)
-        failCalls(to: name, exceptOf: nil)
+        failCalls(to: name, exceptOf: nil, at: now)
         peers[name] = nil
         emit(.disconnect(name))
         tellTrust()
@@ -123,8 +130,15 @@ extension Cluster {
     mutating func lose(_ name: NodeName, at now: Instant) {
         counters.nodesLost &+= 1
         log("node lost", ["node": name.rawValue], isWarning: true)
-        failCalls(to: name, exceptOf: nil)
+        noteOrphans(at: now)
+        failCalls(to: name, exceptOf: nil, at: now)
+        cutLink(to: name)
+    }
+
+    /// Ends a link; one that is being made ends without news of it.
+    private mutating func cutLink(to name: NodeName) {
         emit(.disconnect(name))
+        if peers[name]?.link == .connecting { peers[name]?.link = .down }
     }
 
     /// Takes a room's record, or its removal.
@@ -144,9 +158,10 @@ extension Cluster {
             return KnownRoom(record: record, revision: revision, endedSince: endedSince)
         }
         if let before, before.record.home != setup.name, !before.record.ended {
-            if let record {
-                let isSame = record.home == before.record.home && record.boot == before.record.boot
-                if record.ended || !isSame { announceLoss(of: room, from: before.record) }
+            if let record, record.ended {
+                announceLoss(of: room, from: before.record)
+            } else if let record {
+                noteMove(of: room, from: before.record, to: record, at: now)
             } else if !isWiped {
                 forgetPosition(of: room, at: before.record.home)
             }
@@ -199,7 +214,9 @@ extension Cluster {
             if let since = known.endedSince {
                 guard now.milliseconds(since: since) >= Self.keepMilliseconds else { continue }
                 tidy(.room(room), nil as RoomRecord?, known.revision)
-            } else if isMine || isOver(known.record, at: now) {
+            } else if let orphan = orphans[room],
+                now.milliseconds(since: orphan.since) >= Self.orphanMilliseconds
+            {
                 var record = known.record
                 record.ended = true
                 tidy(.room(room), record, known.revision)
@@ -223,6 +240,8 @@ extension Cluster {
 
     /// Records that are marked or removed at one time.
     static let tidyingLimit = 200
+    /// Time after which the name of a lost node's room is free if nobody could go on with it.
+    static let orphanMilliseconds: Int64 = 15_000
     /// Time for which records of ended rooms and lost nodes are kept.
     static let keepMilliseconds: Int64 = 60_000
 }

@@ -15,6 +15,10 @@ struct Hold {
         /// The registry is asked for the name; calls that wait are refused at this time.
         case claiming(until: Instant?)
         case held
+        /// The name is this node's, and the journal of the lost node is read.
+        case restoring
+        /// The room cannot go on, and the registry tells the others.
+        case burying
         /// The room has ended, and the registry is told.
         case releasing
     }
@@ -28,6 +32,26 @@ struct Hold {
     var isWriting = false
     var retry: Instant?
     var waiting: [PendingCall] = []
+    /// Whether the room is that of a lost node.
+    var takesOver: Bool { takeoverEnd != nil }
+    /// Home of such a room that was lost.
+    var formerHome: NodeName?
+    /// Time at which calls no longer wait for such a room.
+    var takeoverEnd: Instant?
+    /// Records of such a room, until it goes on here.
+    var contents: JournalContents?
+    /// Whether another node may have taken the room, as this one stood still.
+    var isDoubted = false
+}
+
+extension Hold {
+    /// Whether calls have waited long enough, as the registry does not answer.
+    fileprivate func isLate(at now: Instant, isSynced: Bool) -> Bool {
+        switch stage {
+        case .releasing, .burying: !isSynced
+        case .claiming, .restoring, .held: !exists && takeoverEnd.map { $0 <= now } ?? false
+        }
+    }
 }
 
 // Claims to rooms' names.
@@ -46,6 +70,14 @@ extension Cluster {
         guard let hold = holds[room], !hold.isWriting, isSynced else { return }
         switch hold.stage {
         case .held: break
+        case .restoring: readJournal(of: room)
+        case .burying:
+            guard let known = directory[room], isOwn(known.record), !known.record.ended else {
+                return finishRelease(room, at: now)
+            }
+            var record = known.record
+            record.ended = true
+            request(room, record, .revision(known.revision), for: .bury(room))
         case .releasing:
             guard let known = directory[room], isOwn(known.record) else {
                 return finishRelease(room, at: now)
@@ -94,9 +126,15 @@ extension Cluster {
         holds[room]?.stage = .held
         holds[room]?.term = known.record.term
         holds[room]?.revision = known.revision
+        if holds[room]?.takesOver == true, holds[room]?.exists == false {
+            return readJournal(of: room)
+        }
         let waiting = holds[room]?.waiting ?? []
         holds[room]?.waiting = []
-        guard holds[room]?.exists == false else { return waiting.forEach { execute($0) } }
+        guard holds[room]?.exists == false else {
+            rewriteJournal(of: room, at: now)
+            return waiting.forEach { execute($0) }
+        }
         for (index, call) in waiting.enumerated() {
             execute(call, creates: index == waiting.count - 1 ? room : nil)
         }
@@ -125,6 +163,7 @@ extension Cluster {
     }
 
     private mutating func finishRelease(_ room: String, at now: Instant) {
+        dropJournal(of: room)
         guard let hold = holds.removeValue(forKey: room) else { return }
         for call in hold.waiting { route(call, at: now) }
     }
@@ -132,13 +171,49 @@ extension Cluster {
     /// Gives a name up that another node has: ends the room, and sends the calls there that wait.
     private mutating func yield(_ room: String, at now: Instant) {
         guard let hold = holds.removeValue(forKey: room) else { return }
+        let journal = journaling.rooms.removeValue(forKey: room)
         if hold.exists {
             counters.roomsLost &+= 1
-            let other = directory[room]?.record.home.rawValue ?? "none"
+            let record = directory[room]?.record
+            let other = record?.home.rawValue ?? "none"
             log("room lost to another node", ["room": room, "home": other], isWarning: true)
-            emit(.endRoom(room))
+            if let record, !record.ended {
+                moveCalls(of: room, journal, at: now)
+                emit(.abandonRoom(room))
+                noteMove(of: room, to: record.home, seen: journal?.told ?? 0, at: now)
+            } else {
+                letGo(journal, of: room)
+                ending.insert(room)
+                emit(.endRoom(room))
+            }
+        } else if let seen = positions.removeValue(forKey: room),
+            let record = directory[room]?.record, !record.ended
+        {
+            noteMove(of: room, to: record.home, seen: seen, at: now)
         }
+        if !hold.exists { letGo(journal, of: room) }
         for call in hold.waiting { route(call, at: now) }
+    }
+
+    /// Answers the calls of a room that was given up, or sends them to its new home.
+    ///
+    /// What is not in the journal has not happened there.
+    private mutating func moveCalls(of room: String, _ journal: RoomJournal?, at now: Instant) {
+        var replies: [UInt64: [UInt8]] = [:]
+        for item in journal?.held ?? [] {
+            if case .reply(let guest, let line) = item.output { replies[guest] = line }
+        }
+        let written = max(journal?.stored ?? 0, journal?.writing?.change ?? 0)
+        for (number, guest) in guests where guest.call?.room == room {
+            let isStored = guest.hasChanged && guest.change <= journal?.stored ?? 0
+            if isStored, let line = replies[number] {
+                finishAnswer(number, line, isStored: true)
+            } else if guest.hasChanged, guest.change <= written {
+                giveUp(number)
+            } else {
+                moveOn(number, at: now)
+            }
+        }
     }
 
     /// Takes the outcome of a write for a room's name.
@@ -160,9 +235,20 @@ extension Cluster {
             }
             pursue(room, at: now)
         case .conflict: check(room)
-        case .failed, .absent, .found:
+        case .failed, .absent, .found, .journal:
             holds[room]?.retry = now.advanced(milliseconds: Self.retryMilliseconds)
         }
+    }
+
+    /// Takes the outcome of a write that ends a room's record.
+    mutating func noteBuried(_ room: String, _ outcome: RegistryOutcome, at now: Instant) {
+        guard case .stored(let revision) = outcome, var record = directory[room]?.record else {
+            return noteWritten(room, outcome, isClaim: false, at: now)
+        }
+        holds[room]?.isWriting = false
+        record.ended = true
+        noteRoom(room, record, revision, at: now)
+        pursue(room, at: now)
     }
 
     /// Reads a record again after a write has met another revision, or was perhaps not stored.
@@ -196,6 +282,13 @@ extension Cluster {
             return
         }
         if directory[room] == nil { holds[room]?.revision = isWiped ? nil : revision }
+        if hold.stage == .restoring {
+            // Another node may have taken the room from this one meanwhile.
+            guard let known = directory[room], isOwn(known.record) else {
+                return yield(room, at: now)
+            }
+            return
+        }
         guard hold.stage == .held else { return pursue(room, at: now) }
         guard let known = directory[room] else {
             if isWiped {
@@ -220,7 +313,7 @@ extension Cluster {
             if case .claiming(let until?) = hold.stage, until <= now, !hold.exists {
                 holds[room] = nil
                 for call in hold.waiting { refuse(call, .registryAway()) }
-            } else if hold.stage == .releasing, !hold.waiting.isEmpty, !isSynced {
+            } else if !hold.waiting.isEmpty, hold.isLate(at: now, isSynced: isSynced) {
                 holds[room]?.waiting = []
                 for call in hold.waiting { refuse(call, .registryAway()) }
             } else if let retry = hold.retry, retry <= now {

@@ -52,8 +52,14 @@ package enum ClusterOutput: Hashable, Sendable {
     case send(NodeName, LinkMessage)
     /// Fingerprints of the nodes that may link, in place of those before.
     case trust([String: NodeName])
-    /// Ends a room whose name another node has taken.
+    /// Ends a room whose name is no longer this node's.
     case endRoom(String)
+    /// Ends this node's copy of a room that goes on at another node, without a word.
+    case abandonRoom(String)
+    /// Goes on with a room of a lost node; `adopted` follows.
+    case adopt(TakenRoom)
+    /// An event of a room of this node, for its own connections and other nodes.
+    case event(room: String, seq: UInt64, name: String, [UInt8])
     case log(isWarning: Bool, String, [String: String])
 }
 
@@ -77,6 +83,8 @@ struct PendingCall: Hashable, Sendable {
     var origin: Origin
     /// Whether the registry was asked for the room already.
     var wasLookedUp = false
+    /// Number under which it was first sent to a home that was lost before it answered.
+    var firstNumber: UInt64?
 
     /// Room that the call is about, if any.
     var room: String? {
@@ -103,6 +111,14 @@ package struct ClusterCounters: Hashable, Sendable {
     package internal(set) var roomsLost: UInt64 = 0
     /// Leases of other nodes that ended.
     package internal(set) var nodesLost: UInt64 = 0
+    /// Rooms of lost nodes that go on here.
+    package internal(set) var roomsTakenOver: UInt64 = 0
+    /// Groups of changes written to journals, snapshots included.
+    package internal(set) var journalGroups: UInt64 = 0
+    package internal(set) var journalSnapshots: UInt64 = 0
+    package internal(set) var journalBytes: UInt64 = 0
+    /// Replies that said `durable: false`.
+    package internal(set) var repliesNotDurable: UInt64 = 0
 
     package init() {}
 }

@@ -1,6 +1,6 @@
 import Contract
 import JSON
-import RTP
+package import RTP
 
 /// Calls of another node that were executed here, with the answers that it may ask for again.
 struct IncomingCalls {
@@ -109,6 +109,7 @@ extension Cluster {
     mutating func host(
         _ number: UInt64,
         answered: UInt64,
+        _ first: UInt64,
         _ connection: UInt64,
         _ line: [UInt8],
         of node: NodeName,
@@ -125,10 +126,13 @@ extension Cluster {
         case .execute: break
         }
         lastGuest += 1
-        var guest = Guest(node: node, boot: boot, number: number, connection: connection)
+        let caller = Guest.Caller.peer(node, boot: boot, number: number, connection: connection)
+        var guest = Guest(caller: caller)
+        guest.name = CallName.text(node, boot, first)
         do throws(IPCRefusal) {
             let request = try IPCRequest(line: line)
-            let call = PendingCall(request: request, line: line, origin: .peer(lastGuest))
+            var call = PendingCall(request: request, line: line, origin: .peer(lastGuest))
+            if first != number { call.firstNumber = first }
             if request.method == EventsSubscribe.name {
                 let params = try? request.params(EventsSubscribe.Params.self)
                 guest.interest = params.map(FeedInterest.init)
@@ -142,7 +146,7 @@ extension Cluster {
             sendAway(lastGuest)
         } catch {
             guests[lastGuest] = guest
-            answer(lastGuest, error.encoded())
+            finishAnswer(lastGuest, error.encoded(), isStored: true)
         }
     }
 
@@ -166,18 +170,82 @@ extension Cluster {
 
     /// Tells the caller's node that the room is not here.
     mutating func sendAway(_ number: UInt64) {
-        guard let guest = guests.removeValue(forKey: number) else { return }
-        peers[guest.node]?.incoming.sendAway(guest.number)
-        emit(.send(guest.node, .notHere(number: guest.number)))
+        guard case .peer(let node, _, let call, _) = guests.removeValue(forKey: number)?.caller
+        else { return }
+        peers[node]?.incoming.sendAway(call)
+        emit(.send(node, .notHere(number: call)))
     }
 
-    /// Sends the reply to a call that was executed for another node, and keeps it for a while.
-    package mutating func answer(_ number: UInt64, _ line: [UInt8]) {
+    /// Takes the reply to a call; it is sent when what it tells is in the room's journal.
+    package mutating func answer(_ number: UInt64, _ line: [UInt8], at now: Instant) {
+        observe(now)
+        guard let guest = guests[number] else { return }
+        guard let room = guest.call?.room else {
+            return finishAnswer(number, line, isStored: true)
+        }
+        hold(.reply(guest: number, line), of: room, at: now)
+    }
+
+    /// Sends the reply to a call; that to another node is kept for a while.
+    mutating func finishAnswer(_ number: UInt64, _ line: [UInt8], isStored: Bool) {
         guard let guest = guests[number] else { return }
         // A subscription still has its events to come.
         if guest.interest == nil { guests[number] = nil }
-        peers[guest.node]?.incoming.answer(guest.number, line, of: guest.boot)
-        guard peers[guest.node]?.link == .up else { return }
-        emit(.send(guest.node, .reply(number: guest.number, line: line)))
+        var line = line
+        let journal = guest.call?.room.flatMap { journaling.rooms[$0] }
+        if guest.hasChanged, !isStored, guest.change > journal?.stored ?? 0 {
+            counters.repliesNotDurable &+= 1
+            line = NotDurable.mark(line)
+        }
+        switch guest.caller {
+        case .here(let connection): emit(.line(connection: connection, line))
+        case .peer(let node, let boot, let call, _):
+            peers[node]?.incoming.answer(call, line, of: boot)
+            guard peers[node]?.link == .up else { return }
+            emit(.send(node, .reply(number: call, line: line)))
+        }
+    }
+
+    /// Sends a call that was not executed for good to the room's new home.
+    mutating func moveOn(_ number: UInt64, at now: Instant) {
+        guard let guest = guests[number], let call = guest.call else { return }
+        switch guest.caller {
+        case .here:
+            guests[number] = nil
+            route(call, at: now)
+        case .peer: sendAway(number)
+        }
+    }
+
+    /// Answers a call that may or may not have taken effect for good.
+    mutating func giveUp(_ number: UInt64) {
+        guard let guest = guests[number], let call = guest.call else { return }
+        counters.outcomesUnknown &+= 1
+        let line = IPCReply.encoded(id: call.request.id, error: .outcomeUnknown(setup.name))
+        guests[number]?.hasChanged = false
+        finishAnswer(number, line, isStored: true)
+    }
+}
+
+/// Mark of a reply whose changes are not in the journal yet.
+enum NotDurable {
+    private static let result = Array(#","result":{"#.utf8)
+    private static let member = Array(#""durable":false"#.utf8)
+
+    /// Adds `durable: false` to the result of a reply; an error is left as it is.
+    ///
+    /// Within a string the quotes would have a backslash before them, so the first place that looks
+    /// like the result is it.
+    static func mark(_ line: [UInt8]) -> [UInt8] {
+        var place = 0
+        while place + result.count < line.count {
+            let end = place + result.count
+            if line[place..<end].elementsEqual(result) {
+                let comma: [UInt8] = line[end] == UInt8(ascii: "}") ? [] : [UInt8(ascii: ",")]
+                return line[..<end] + member + comma + line[end...]
+            }
+            place += 1
+        }
+        return line
     }
 }

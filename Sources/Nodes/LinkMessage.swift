@@ -6,8 +6,9 @@ package enum LinkMessage: Hashable, Sendable {
     /// A call of a signalling server, to be executed at the room's home.
     ///
     /// `answered`: all calls below this number have been answered, so their answers may be
-    /// forgotten.
-    case call(number: UInt64, answered: UInt64, connection: UInt64, line: [UInt8])
+    /// forgotten. `first`: the number under which it was sent before, to a home that was lost;
+    /// otherwise its own.
+    case call(number: UInt64, answered: UInt64, first: UInt64, connection: UInt64, line: [UInt8])
     case reply(number: UInt64, line: [UInt8])
     /// The room of the call is not at this node; the call was not executed.
     case notHere(number: UInt64)
@@ -49,8 +50,8 @@ package enum LinkMessage: Hashable, Sendable {
         writer.byte(UInt8(Self.version))
         writer.byte(type)
         switch self {
-        case .call(let number, let answered, let connection, let line):
-            for value in [number, answered, connection] { writer.number(value) }
+        case .call(let number, let answered, let first, let connection, let line):
+            for value in [number, answered, first, connection] { writer.number(value) }
             writer.bytes(line)
         case .reply(let number, let line):
             writer.number(number)
@@ -88,9 +89,16 @@ package enum LinkMessage: Hashable, Sendable {
         switch type {
         case 1:
             guard let number = reader.number(), let answered = reader.number(),
-                let connection = reader.number(), let line = reader.bytes()
+                let first = reader.number(), let connection = reader.number(),
+                let line = reader.bytes()
             else { return nil }
-            return .call(number: number, answered: answered, connection: connection, line: line)
+            return .call(
+                number: number,
+                answered: answered,
+                first: first,
+                connection: connection,
+                line: line
+            )
         case 2:
             guard let number = reader.number(), let line = reader.bytes() else { return nil }
             return .reply(number: number, line: line)
@@ -131,7 +139,7 @@ package enum LinkMessage: Hashable, Sendable {
 
 /// Writer of one frame.
 struct LinkWriter {
-    private var body: [UInt8] = []
+    private(set) var body: [UInt8] = []
 
     mutating func byte(_ value: UInt8) { body.append(value) }
 

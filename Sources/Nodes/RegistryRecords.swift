@@ -126,6 +126,8 @@ package enum RegistryOutcome: Hashable, Sendable {
     case conflict
     case found(revision: UInt64, value: [UInt8]?)
     case absent
+    /// Messages of a journal, oldest first, and the sequence of the last one.
+    case journal([[UInt8]], last: UInt64)
     /// The broker has not answered; a write may have been stored.
     case failed
 }
@@ -135,6 +137,14 @@ package enum RegistryRequest: Hashable, Sendable {
     /// Writes an entry, or deletes it if there is no value.
     case write(number: UInt64, key: String, value: [UInt8]?, WriteCondition)
     case read(number: UInt64, key: String)
+    /// Appends to a room's journal, whose last message must have the sequence `last`; 0 for none.
+    case append(number: UInt64, journal: String, [UInt8], last: UInt64)
+    /// Reads the last message of a room's journal; it is `found`, with its sequence as revision.
+    case last(number: UInt64, journal: String)
+    /// Reads a room's journal.
+    case journal(number: UInt64, journal: String)
+    /// Removes what a room's journal has before a sequence.
+    case purge(journal: String, before: UInt64)
     /// Reads all entries again, as a snapshot.
     case watchAgain
 }

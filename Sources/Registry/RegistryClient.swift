@@ -20,12 +20,14 @@ package struct RegistrySettings: Hashable, Sendable {
 
 /// Client of the registry: one bucket of NATS JetStream.
 ///
-/// Two threads of its own wait for the broker: one carries requests out, the other watches the
-/// bucket. Both only post into the mailbox.
+/// Threads of its own wait for the broker: one carries requests to the bucket out, one watches it,
+/// and some write the rooms' journals, each room always the same one. All only post into the
+/// mailbox.
 package final class RegistryClient: Sendable {
     /// News for the control thread.
     package let updates: Mailbox<RegistryUpdate>
     private let queue = RequestQueue()
+    private let journals = (0..<journalThreads).map { _ in RequestQueue() }
     private let session: RegistrySession
     /// Number of times that the bucket must have been read as a whole.
     private let watchCount = Atomic<UInt64>(0)
@@ -34,8 +36,11 @@ package final class RegistryClient: Sendable {
     package init(_ settings: RegistrySettings, name: String) throws(SystemError) {
         updates = try Mailbox()
         session = RegistrySession(settings, name: name)
-        start("registry") { $0.carryOut() }
+        start("registry") { $0.carryOut($0.queue) }
         start("registry-watch") { $0.watch() }
+        for (index, queue) in journals.enumerated() {
+            start("registry-log\(index)") { $0.carryOut(queue) }
+        }
     }
 
     private func start(_ name: String, _ body: @escaping @Sendable (RegistryClient) -> Void) {
@@ -46,17 +51,29 @@ package final class RegistryClient: Sendable {
     }
 
     /// Asks for writes and reads; their outcomes come as updates.
-    package func post(_ requests: [RegistryRequest]) { queue.append(requests.map(Job.request)) }
+    package func post(_ requests: [RegistryRequest]) {
+        for request in requests {
+            if let room = request.journal {
+                // The sum of its bytes, so that the requests of one room stay in order.
+                let place = room.utf8.reduce(0) { $0 + Int($1) } % journals.count
+                journals[place].append([.request(request)])
+            } else {
+                queue.append([.request(request)])
+            }
+        }
+    }
 
     /// Waits until all requests so far are carried out, for at most this time.
     package func finish(milliseconds: Int) {
         let done = DispatchSemaphore(value: 0)
-        queue.append([.signal(done)])
-        _ = done.wait(timeout: .now() + .milliseconds(milliseconds))
+        let queues = journals + [queue]
+        for queue in queues { queue.append([.signal(done)]) }
+        let end = DispatchTime.now() + .milliseconds(milliseconds)
+        for _ in queues { _ = done.wait(timeout: end) }
     }
 
     /// Carries requests out, one after another, for as long as the process lives.
-    private func carryOut() {
+    private func carryOut(_ queue: RequestQueue) {
         while true {
             for job in queue.take() {
                 switch job {
@@ -72,6 +89,7 @@ package final class RegistryClient: Sendable {
             if let number = request.number { updates.post([.outcome(.failed, of: number)]) }
             return
         }
+        if request.journal != nil { return carryOutJournal(request) }
         let outcome: RegistryOutcome
         switch request {
         case .write(_, let key, let value, let condition):
@@ -80,10 +98,29 @@ package final class RegistryClient: Sendable {
         case .watchAgain:
             watchCount.add(1, ordering: .relaxed)
             return
+        case .append, .last, .journal, .purge: return
         }
         // The bucket may be gone: it is made again, and read as a whole.
         if outcome == .failed, session.ensureBucket() { watchCount.add(1, ordering: .relaxed) }
         if let number = request.number { updates.post([.outcome(outcome, of: number)]) }
+    }
+
+    private func carryOutJournal(_ request: RegistryRequest) {
+        var outcome = attempt(request)
+        // The stream may be missing: it is made again.
+        if outcome == .failed, session.ensureJournal() { outcome = attempt(request) }
+        if let number = request.number { updates.post([.outcome(outcome, of: number)]) }
+    }
+
+    private func attempt(_ request: RegistryRequest) -> RegistryOutcome {
+        switch request {
+        case .append(_, let room, let message, let last):
+            session.append(room, message, last: last)
+        case .last(_, let room): session.readEnd(of: room)
+        case .journal(_, let room): session.readJournal(of: room)
+        case .purge(let room, let sequence): session.purge(room, before: sequence)
+        case .write, .read, .watchAgain: .failed
+        }
     }
 
     /// Watches the bucket, again and again, for as long as the process lives.
@@ -101,14 +138,28 @@ package final class RegistryClient: Sendable {
 
     /// Pause before the bucket is watched again, in seconds.
     private static let pauseSeconds = 0.1
+    /// Threads that write journals; each waits for the broker's answer.
+    private static let journalThreads = 4
 }
 
 extension RegistryRequest {
     /// Number that comes back with the outcome, if there is one.
     fileprivate var number: UInt64? {
         switch self {
-        case .write(let number, _, _, _), .read(let number, _): number
-        case .watchAgain: nil
+        case .write(let number, _, _, _), .read(let number, _), .append(let number, _, _, _),
+            .last(let number, _), .journal(let number, _):
+            number
+        case .purge, .watchAgain: nil
+        }
+    }
+
+    /// Room whose journal the request is about; `nil` for one to the bucket.
+    fileprivate var journal: String? {
+        switch self {
+        case .append(_, let room, _, _), .last(_, let room), .journal(_, let room),
+            .purge(let room, _):
+            room
+        case .write, .read, .watchAgain: nil
         }
     }
 }

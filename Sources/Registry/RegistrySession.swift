@@ -25,7 +25,7 @@ final class RegistrySession: @unchecked Sendable {
 
     var isOpen: Bool { unsafe stream != nil }
 
-    private var stream: OpaquePointer? { unsafe handles.withLock { unsafe $0.stream } }
+    var stream: OpaquePointer? { unsafe handles.withLock { unsafe $0.stream } }
 
     /// Connects for the first time; returns whether it succeeded.
     func open() -> Bool { connect() == NATS_OK }
@@ -78,20 +78,36 @@ final class RegistrySession: @unchecked Sendable {
     }
 
     func write(_ key: String, _ value: [UInt8]?, _ condition: WriteCondition) -> RegistryOutcome {
-        guard let stream = unsafe stream else { return .failed }
         let expected: UInt64 =
             switch condition {
             case .always, .absent: 0
             case .revision(let revision): revision
             }
+        return publish(
+            Self.subject(of: key),
+            value,
+            isAny: condition == .always,
+            expected: expected
+        )
+    }
+
+    /// Publishes to a subject whose last message must have the sequence `expected`, 0 for none,
+    /// unless any will do.
+    func publish(
+        _ subject: String,
+        _ value: [UInt8]?,
+        isAny: Bool,
+        expected: UInt64
+    ) -> RegistryOutcome {
+        guard let stream = unsafe stream else { return .failed }
         var revision: UInt64 = 0
         let characters = value.map { $0.map(CChar.init(bitPattern:)) }
         let outcome = unsafe registry_write(
             stream,
-            Self.subject(of: key),
+            subject,
             characters,
-            Int32(characters?.count ?? 0),
-            condition == .always,
+            Int32(clamping: characters?.count ?? 0),
+            isAny,
             expected,
             &revision
         )
@@ -103,14 +119,19 @@ final class RegistrySession: @unchecked Sendable {
     }
 
     func read(_ key: String) -> RegistryOutcome {
+        readLast(of: Self.subject(of: key), in: "KV_" + Self.bucket)
+    }
+
+    /// Reads the last message of a subject.
+    func readLast(of subject: String, in name: String) -> RegistryOutcome {
         guard let stream = unsafe stream else { return .failed }
         var message: OpaquePointer?
         var revision: UInt64 = 0
         var isDeleted = false
         let outcome = unsafe registry_read(
             stream,
-            "KV_" + Self.bucket,
-            Self.subject(of: key),
+            name,
+            subject,
             &message,
             &revision,
             &isDeleted
@@ -183,6 +204,6 @@ final class RegistrySession: @unchecked Sendable {
     /// Name of the bucket that all nodes of a cluster share.
     private static let bucket = "sfud"
     /// Longest wait for the broker's answer to one request.
-    private static let waitMilliseconds: Int64 = 1_500
+    static let waitMilliseconds: Int64 = 1_500
     private static let silenceMilliseconds: Int64 = 3_000
 }

@@ -118,65 +118,6 @@ import Testing
         #expect(world["b"].cluster.counters.callsRepeated > 0)
     }
 
-    @Test func `a node that dies ends its rooms, and the names are free after its lease`() {
-        let world = world("a", "b", "c")
-        world.call("a", "room.create", ["room": "r"])
-        world.call("c", "events.subscribe", [:], connection: 9)
-        world.run(milliseconds: 100)
-        world.kill("a")
-        world.run(milliseconds: 1_000)
-        world.call("b", "room.get", ["room": "r"], id: 1)
-        world.run(milliseconds: 4_000)
-        world.call("b", "room.get", ["room": "r"], id: 2)
-        world.call("b", "room.create", ["room": "r"], id: 3)
-        world.run(milliseconds: 500)
-        #expect(world.replies("b") == ["node-unreachable", "no-such-room", "ok at b"])
-        let ends = world.events("c", connection: 9)
-        #expect(ends == ["room.created r 1", "room.closed r 2", "room.created r 1"])
-    }
-
-    @Test func `a call that was sent to a node that dies has an unknown outcome`() {
-        let world = world("a", "b")
-        world.call("a", "room.create", ["room": "r"])
-        world.run(milliseconds: 50)
-        world.call("b", "room.get", ["room": "r"], id: 1)
-        world.run(milliseconds: 50)
-        world.stop("a", milliseconds: 60_000)
-        world.call("b", "room.get", ["room": "r"], id: 2)
-        world.run(milliseconds: 8_000)
-        #expect(world.replies("b") == ["ok at a", "outcome-unknown"])
-    }
-
-    @Test func `a node that stood still ends rooms that have gone on elsewhere`() {
-        let world = world("a", "b")
-        for room in ["r", "s"] { world.call("a", "room.create", ["room": .string(room)]) }
-        world.run(milliseconds: 50)
-        world.stop("a", milliseconds: 10_000)
-        world.run(milliseconds: 8_000)
-        world.call("b", "room.create", ["room": "r"])
-        world.run(milliseconds: 3_000)
-        #expect(world.replies("b") == ["ok at b"])
-        #expect(world.homes(of: "r") == ["b"])
-        // The other room has ended too: that was told when the lease was over.
-        #expect(world.homes(of: "s") == [])
-    }
-
-    @Test func `a node that begins again frees the names of its last life at once`() {
-        let world = world("a", "b")
-        world.call("a", "room.create", ["room": "r"])
-        world.call("b", "events.subscribe", [:], connection: 9)
-        world.run(milliseconds: 100)
-        world.kill("a")
-        world.run(milliseconds: 200)
-        world.start("a")
-        world.run(milliseconds: 1_500)
-        #expect(world.recordedHome(of: "r") == nil)
-        #expect(world.events("b", connection: 9) == ["room.created r 1", "room.closed r 2"])
-        world.call("b", "room.create", ["room": "r"])
-        world.run(milliseconds: 100)
-        #expect(world.replies("b") == ["ok at b"])
-    }
-
     @Test func `a node that kept its rooms over a restart keeps their names`() {
         let world = world("a", "b")
         world.call("a", "room.create", ["room": "r"])

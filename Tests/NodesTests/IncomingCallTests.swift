@@ -65,7 +65,9 @@ import Testing
 
     /// Returns the number below which all calls are answered, as the message of a call has it.
     private func answered(_ number: UInt64, _ peer: inout Peer) -> UInt64? {
-        guard case .call(_, let answered, _, _)? = peer.message(number)?.message else { return nil }
+        guard case .call(_, let answered, _, _, _)? = peer.message(number)?.message else {
+            return nil
+        }
         return answered
     }
 

@@ -33,7 +33,7 @@ import Testing
     }
 
     static let messages: [LinkMessage] = [
-        .call(number: 1, answered: 2, connection: .max, line: Array("{}".utf8)),
+        .call(number: 1, answered: 2, first: 3, connection: .max, line: Array("{}".utf8)),
         .reply(number: 3, line: []),
         .notHere(number: 4),
         .forgotten(number: 5),

@@ -13,7 +13,9 @@ final class NodeWorld {
         let boot: String
         /// `seq` of each room's last event.
         var rooms: [String: UInt64] = [:]
-        var journal: [String: [Line]] = [:]
+        var journal: [String: [UInt64: Line]] = [:]
+        /// What is journaled of each room.
+        var records: [String: [String: [UInt8]]] = [:]
         var interests: [UInt64: Set<String>?] = [:]
         /// Lines that each connection was sent.
         var inbox: [UInt64: [Line]] = [:]
@@ -53,11 +55,21 @@ final class NodeWorld {
         var value: [UInt8]?
     }
 
+    struct Message {
+        var sequence: UInt64
+        var bytes: [UInt8]
+    }
+
     private(set) var now = Instant(nanoseconds: 1_000_000_000)
     private(set) var nodes: [NodeName: Node] = [:]
+    /// All lives of all nodes.
+    private(set) var everybody: [Node] = []
     var random: SeededRandom
     var store: [String: Entry] = [:]
     var revision: UInt64 = 0
+    /// Messages of the rooms' journals.
+    var journals: [String: [Message]] = [:]
+    var sequence: UInt64 = 0
     private var timers: [(due: Instant, order: Int, run: () -> Void)] = []
     private var order = 0
     var linked: Set<Set<NodeName>> = []
@@ -91,7 +103,9 @@ final class NodeWorld {
         let name = Self.name(text)
         lives += 1
         let boot = boot ?? "life\(lives)"
-        nodes[name] = Node(name, boot: boot, rooms: rooms, at: now)
+        let node = Node(name, boot: boot, rooms: rooms, at: now)
+        nodes[name] = node
+        everybody.append(node)
         after(milliseconds: 20) { [self] in snapshot(name) }
     }
 
@@ -125,6 +139,8 @@ final class NodeWorld {
     func wipe() {
         store = [:]
         revision = 0
+        journals = [:]
+        sequence = 0
         // Watches of the old bucket report nothing more.
         for node in sorted { node.knowsAway = true }
         for node in sorted { after(milliseconds: 100) { [self] in snapshot(node.name) } }
@@ -215,8 +231,9 @@ extension NodeWorld {
         (self[node].inbox[connection] ?? []).filter(\.isReply).map { line in
             guard let json = try? JSON(parsing: Array(line.text.utf8)) else { return "no JSON" }
             if case .string(let reason) = json["error"]?["data"]?["reason"] { return reason }
-            if case .string(let node) = json["result"]?["node"] { return "ok at \(node)" }
-            return "ok"
+            let suffix = json["result"]?["durable"] == false ? ", not durable" : ""
+            if case .string(let node) = json["result"]?["node"] { return "ok at \(node)\(suffix)" }
+            return "ok\(suffix)"
         }
     }
 

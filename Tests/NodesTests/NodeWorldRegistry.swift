@@ -26,6 +26,38 @@ extension NodeWorld {
     func carry(_ request: RegistryRequest, for node: Node) {
         let delay = random.pick(1...4)
         switch request {
+        case .append(let number, let room, let bytes, let last):
+            after(milliseconds: delay) { [self] in
+                guard canReach(node) else { return fail(number, node) }
+                if random.chance(lossChance) {
+                    if random.chance(0.5) { _ = append(room, bytes, last) }
+                    return fail(number, node)
+                }
+                answer(number, append(room, bytes, last), node)
+            }
+        case .last(let number, let room):
+            after(milliseconds: delay) { [self] in
+                guard canReach(node) else { return fail(number, node) }
+                let outcome = journals[room]?.last.map {
+                    RegistryOutcome.found(revision: $0.sequence, value: $0.bytes)
+                }
+                answer(number, outcome ?? .absent, node)
+            }
+        case .journal(let number, let room):
+            after(milliseconds: delay) { [self] in
+                guard canReach(node) else { return fail(number, node) }
+                let messages = journals[room] ?? []
+                let outcome = messages.last.map {
+                    RegistryOutcome.journal(messages.map(\.bytes), last: $0.sequence)
+                }
+                answer(number, outcome ?? .absent, node)
+            }
+        case .purge(let room, let sequence):
+            after(milliseconds: delay) { [self] in
+                guard canReach(node) else { return }
+                // As NATS 2.9 does it, 1 means everything.
+                journals[room]?.removeAll { $0.sequence < sequence || sequence == 1 }
+            }
         case .watchAgain: after(milliseconds: 10) { [self] in snapshot(node.name) }
         case .read(let number, let key):
             after(milliseconds: delay) { [self] in
@@ -46,6 +78,13 @@ extension NodeWorld {
                 answer(number, write(key, value, condition), node)
             }
         }
+    }
+
+    private func append(_ room: String, _ bytes: [UInt8], _ last: UInt64) -> RegistryOutcome {
+        guard journals[room]?.last?.sequence ?? 0 == last else { return .conflict }
+        sequence += 1
+        journals[room, default: []].append(Message(sequence: sequence, bytes: bytes))
+        return .stored(revision: sequence)
     }
 
     private func write(

@@ -18,7 +18,9 @@ extension NodeWorld {
         case .registry(let request): carry(request, for: node)
         case .line(let connection, let line): put(line, connection, node)
         case .execute(let request, let connection, let created):
+            node.cluster.executes(connection)
             execute(request, connection, node)
+            node.cluster.executes(nil)
             guard let created else { return }
             node.cluster.conclude(created, exists: node.rooms[created] != nil, at: now)
         case .connect(let other, _, let fingerprint):
@@ -39,6 +41,15 @@ extension NodeWorld {
                 }
             }
         case .endRoom(let room): close(room, node)
+        case .abandonRoom(let room): forget(room, node)
+        case .adopt(let taken): adopt(taken, node)
+        case .event(let room, let seq, let name, let line):
+            for (connection, rooms) in node.interests where rooms?.contains(room) != false {
+                put(line, connection, node)
+            }
+            node.cluster.send(line, name, in: room, seq: seq)
+            let hasEnded = name == RoomClosed.event && node.rooms[room] == nil
+            if hasEnded { node.cluster.roomEnded(room, at: now) }
         case .log(true, let text, _): node.warnings.append(text)
         case .trust(let fingerprints): node.trusted = fingerprints
         case .log: break
@@ -68,21 +79,21 @@ extension NodeWorld {
             guard node.rooms[room] == nil else {
                 return refuse(request, connection, .alreadyExists(RoomID(room)), node)
             }
-            node.rooms[room] = node.journal[room].map { UInt64($0.count) } ?? 0
-            reply(request, connection, node)
-            tell(RoomCreated.event, room, node)
+            node.rooms[room] = node.journal[room]?.keys.max() ?? 0
+            tell(RoomCreated.event, room, node, ["r": []]) { [self] in
+                reply(request, connection, node)
+            }
         case "events.subscribe": subscribe(request, connection, node)
         case _ where node.rooms[room] == nil:
             refuse(request, connection, .noSuchRoom(RoomID(room)), node)
         case "room.close":
-            reply(request, connection, node)
-            close(room, node)
+            close(room, node) { [self] in reply(request, connection, node) }
         case "participant.join":
-            if case .string(let who) = request.params["participant"] {
-                node.joins["\(room)/\(who)", default: 0] += 1
+            guard case .string(let who) = request.params["participant"] else { return }
+            node.joins["\(room)/\(who)", default: 0] += 1
+            tell("participant.joined", room, node, ["p/\(who)": [1]]) { [self] in
+                reply(request, connection, node)
             }
-            reply(request, connection, node)
-            tell("participant.joined", room, node)
         default: reply(request, connection, node)
         }
     }
@@ -104,49 +115,118 @@ extension NodeWorld {
 
     private func answer(_ line: [UInt8], _ connection: UInt64, _ node: Node) {
         if Cluster.isGuest(connection) {
-            node.cluster.answer(connection, line)
+            node.cluster.answer(connection, line, at: now)
         } else {
             put(line, connection, node)
         }
     }
 
-    private func close(_ room: String, _ node: Node) {
+    private func close(_ room: String, _ node: Node, reply: () -> Void = {}) {
         guard node.rooms[room] != nil else { return }
-        tell(RoomClosed.event, room, node)
+        var removed: [String: [UInt8]?] = [:]
+        for key in (node.records[room] ?? [:]).keys { removed[key] = .some(nil) }
+        let seq = (node.rooms[room] ?? 0) + 1
         node.rooms[room] = nil
-        node.cluster.roomEnded(room, at: now)
+        node.records[room] = nil
+        tell(RoomClosed.event, room, seq, node, removed, reply: reply)
     }
 
-    private static func event(_ name: String, _ room: String, _ seq: UInt64) -> String {
+    /// Forgets a room that goes on elsewhere.
+    private func forget(_ room: String, _ node: Node) {
+        node.rooms[room] = nil
+        node.records[room] = nil
+        node.journal[room] = nil
+    }
+
+    private func adopt(_ taken: TakenRoom, _ node: Node) {
+        let records = taken.contents.records
+        let room = taken.name
+        forget(room, node)
+        guard records["r"] != nil else {
+            return node.cluster.adopted(room, false, events: [], at: now)
+        }
+        for (key, value) in records where key.hasPrefix("e/") {
+            guard let seq = UInt64(key.dropFirst(2)) else { continue }
+            let line = Line(text: String(decoding: value, as: UTF8.self))
+            node.journal[room, default: [:]][seq] = line
+        }
+        node.records[room] = records
+        node.rooms[room] = node.journal[room]?.keys.max() ?? 0
+        let events = (node.journal[room] ?? [:]).sorted { $0.key < $1.key }.map { seq, line in
+            (seq: seq, name: "replayed", line: Array(line.text.utf8))
+        }
+        node.cluster.adopted(room, true, events: events, at: now)
+        node.cluster.save(
+            records.map { JournalRecord(key: $0.key, value: $0.value) },
+            of: room,
+            at: now
+        )
+        tell("participant.moveWanted", room, node)
+    }
+
+    private static func event(_ name: String, _ room: String, _ seq: UInt64, _ node: Node) -> String
+    {
         """
-        {"method":"event","params":{"event":"\(name)","room":"\(room)","seq":\(seq)}}
+        {"method":"event","params":{"event":"\(name)","room":"\(room)","seq":\(seq),\
+        "of":"\(node.name)"}}
         """
     }
 
-    private func tell(_ name: String, _ room: String, _ node: Node) {
+    private func tell(
+        _ name: String,
+        _ room: String,
+        _ node: Node,
+        _ changes: [String: [UInt8]?] = [:],
+        reply: () -> Void = {}
+    ) {
         let seq = (node.rooms[room] ?? 0) + 1
         node.rooms[room] = seq
-        let text = Self.event(name, room, seq)
-        node.journal[room, default: []].append(Line(text: text))
-        for (connection, rooms) in node.interests where rooms?.contains(room) != false {
-            put(Array(text.utf8), connection, node)
+        tell(name, room, seq, node, changes, reply: reply)
+    }
+
+    /// Saves the changes and the event, replies, and tells the event.
+    private func tell(
+        _ name: String,
+        _ room: String,
+        _ seq: UInt64,
+        _ node: Node,
+        _ changes: [String: [UInt8]?],
+        reply: () -> Void
+    ) {
+        let text = Self.event(name, room, seq, node)
+        node.journal[room, default: [:]][seq] = Line(text: text)
+        var changes = changes
+        if node.rooms[room] != nil { changes["e/\(seq)"] = Array(text.utf8) }
+        for (key, value) in changes where node.rooms[room] != nil {
+            node.records[room, default: [:]][key] = value
         }
-        node.cluster.send(Array(text.utf8), name, in: room, seq: seq)
+        let records = changes.sorted { $0.key < $1.key }.map {
+            JournalRecord(key: $0.key, value: $0.value)
+        }
+        node.cluster.save(records, of: room, at: now)
+        reply()
+        node.cluster.tell(Array(text.utf8), name, in: room, seq: seq, at: now)
     }
 
     private func subscribe(_ request: IPCRequest, _ connection: UInt64, _ node: Node) {
         guard let params = try? request.params(EventsSubscribe.Params.self) else { return }
         var replay: [(name: String, line: [UInt8])] = []
         for (room, seq) in params.since ?? [:] {
-            let resync = Line(text: Self.event(Resync.event, room.rawValue, 0))
-            let missed = node.journal[room.rawValue]?.dropFirst(Int(seq)) ?? [resync]
-            for line in missed { replay.append(("replayed", Array(line.text.utf8))) }
+            let resync = Line(text: Self.event(Resync.event, room.rawValue, 0, node))
+            let kept = node.journal[room.rawValue] ?? [:]
+            let last = kept.keys.max() ?? 0
+            let missed = kept.filter { $0.key > seq }.sorted { $0.key < $1.key }.map(\.value)
+            for line in last < seq || last == 0 ? [resync] : missed {
+                replay.append(("replayed", Array(line.text.utf8)))
+            }
         }
+        replay = node.cluster.replayed(replay)
         reply(request, connection, node)
         if Cluster.isGuest(connection) {
             node.cluster.subscribed(connection, replay: replay, positions: node.rooms)
         } else {
-            node.interests[connection] = params.rooms.map { Set($0.map(\.rawValue)) }
+            let rooms: Set<String>? = params.rooms.map { Set($0.map(\.rawValue)) }
+            node.interests.updateValue(rooms, forKey: connection)
             for event in replay { put(event.line, connection, node) }
         }
     }

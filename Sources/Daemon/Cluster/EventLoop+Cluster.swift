@@ -74,8 +74,11 @@ extension EventLoop {
         case .execute(let request, let connection, let room):
             let id = ConnectionID(rawValue: connection)
             let unixTime = Double(kernel_unix_nanoseconds()) / 1e9
+            carryOut(at: now)
+            cluster?.withCore { $0.executes(connection) }
             control.receive(request, from: id, at: now, unixTime: unixTime)
             carryOut(at: now)
+            cluster?.withCore { $0.executes(nil) }
             guard let room else { return }
             let exists = control.hasRoom(room)
             cluster?.withCore { $0.conclude(room, exists: exists, at: now) }
@@ -89,11 +92,60 @@ extension EventLoop {
         case .endRoom(let room):
             control.end(room, reason: Cluster.lossReason, at: now)
             carryOut(at: now)
+        case .abandonRoom(let room):
+            control.abandon(room, at: now)
+            carryOut(at: now)
+        case .adopt(let room): adopt(room, at: now)
+        case .event(let room, let seq, let name, let line):
+            let event = EventLine(name: name, line: line)
+            ipc.event(event, in: room)
+            share(event, in: room, seq: seq, at: now)
         case .log(let isWarning, let message, let fields):
             let pairs = fields.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
             let cause = pairs.map(\.1).joined(separator: " ")
             log.log(isWarning ? .warning : .info, message, cause: cause, pairs)
         }
+    }
+
+    /// Goes on with a room of a lost node.
+    private mutating func adopt(_ room: TakenRoom, at now: Instant) {
+        guard let clock = room.contents.clock else { return }
+        let journaled = JournaledRoom(
+            name: room.name,
+            records: room.contents.records,
+            instant: clock.instant,
+            unixTime: clock.unixTime
+        )
+        carryOut(at: now)
+        let unixTime = Double(kernel_unix_nanoseconds()) / 1e9
+        let last = control.adopt(journaled, at: now, unixTime: unixTime)
+        let kept = control.keptEvents(of: room.name).filter { $0.seq <= last ?? 0 }
+        let events = kept.map { (seq: $0.seq, name: $0.event.name, line: $0.event.line) }
+        // Connections get what they have missed before what is told now.
+        cluster?.withCore { $0.adopted(room.name, last != nil, events: events, at: now) }
+        carryOut(at: now)
+    }
+
+    /// Saves changes in the rooms' journals, those without secrets.
+    mutating func journal(_ changes: [SavedChange], at now: Instant) {
+        guard cluster != nil else { return }
+        var rooms: [String: [JournalRecord]] = [:]
+        for change in changes {
+            guard let shared = change.journaled else { continue }
+            let record = JournalRecord(key: shared.key, value: shared.value)
+            rooms[change.scope, default: []].append(record)
+        }
+        cluster?.withCore { core in
+            for (room, records) in rooms.sorted(by: { $0.key < $1.key }) {
+                core.save(records, of: room, at: now)
+            }
+        }
+    }
+
+    /// Passes an event on, in a cluster when what it tells is in the room's journal.
+    mutating func tell(_ event: EventLine, in room: String, seq: UInt64, at now: Instant) {
+        guard cluster != nil else { return ipc.event(event, in: room) }
+        cluster?.withCore { $0.tell(event.line, event.name, in: room, seq: seq, at: now) }
     }
 
     /// Takes this node out of the registry, so that nobody waits for its lease to end.
@@ -107,17 +159,21 @@ extension EventLoop {
     private static let leaveMilliseconds = 100
 
     /// Takes a reply of the control plane.
-    mutating func answer(_ id: ConnectionID, _ line: [UInt8]) {
+    mutating func answer(_ id: ConnectionID, _ line: [UInt8], at now: Instant) {
         if Cluster.isGuest(id.rawValue) {
-            cluster?.withCore { $0.answer(id.rawValue, line) }
+            cluster?.withCore { $0.answer(id.rawValue, line, at: now) }
         } else {
             reply(id, line)
         }
     }
 
     /// Passes an event of a room on to other nodes, and notes the end of the room.
-    mutating func share(_ event: EventLine, in room: String, seq: UInt64, at now: Instant) {
-        guard cluster != nil else { return }
+    private mutating func share(
+        _ event: EventLine,
+        in room: String,
+        seq: UInt64,
+        at now: Instant
+    ) {
         let hasEnded = event.name == RoomClosed.event && !control.hasRoom(room)
         cluster?.withCore { core in
             core.send(event.line, event.name, in: room, seq: seq)
@@ -126,15 +182,18 @@ extension EventLoop {
     }
 
     /// Subscribes a connection here, or one of another node.
-    mutating func subscribe(_ id: ConnectionID, _ events: EventInterest, _ replay: [EventLine]) {
-        guard Cluster.isGuest(id.rawValue) else { return subscribeHere(id, events, replay) }
+    mutating func subscribe(_ id: ConnectionID, _ interest: EventInterest, _ replay: [EventLine]) {
+        let lines = replay.map { (name: $0.name, line: $0.line) }
+        guard let told = cluster?.core.replayed(lines) else {
+            return ipc.subscribe(id, interest, replay: replay)
+        }
+        guard Cluster.isGuest(id.rawValue) else {
+            let events = told.map { EventLine(name: $0.name, line: $0.line) }
+            return ipc.subscribe(id, interest, replay: events)
+        }
         let positions = control.positions
         cluster?.withCore { core in
-            core.subscribed(
-                id.rawValue,
-                replay: replay.map { ($0.name, $0.line) },
-                positions: positions
-            )
+            core.subscribed(id.rawValue, replay: told, positions: positions)
         }
     }
 

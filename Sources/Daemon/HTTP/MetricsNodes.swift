@@ -5,6 +5,7 @@ import Nodes
 struct MetricsNodes {
     private var alive = 0
     private var isRegistryReached = false
+    private var isJournalReached = false
     private var links = 0
     private var strangers: UInt64 = 0
     private var waiting = 0
@@ -15,6 +16,7 @@ struct MetricsNodes {
     init(_ cluster: ClusterService) {
         alive = cluster.core.aliveCount
         isRegistryReached = cluster.core.isSynced
+        isJournalReached = cluster.core.isJournalReached
         links = cluster.core.linkCount
         strangers = cluster.links.strangers
         waiting = cluster.core.waitingCount
@@ -28,6 +30,10 @@ struct MetricsNodes {
             ("sfud_registry_reached", "Whether the registry answers.", isRegistryReached ? 1 : 0),
             ("sfud_links", "Links to other nodes that are up.", Double(links)),
             ("sfud_node_calls_waiting", "Calls that wait for another node.", Double(waiting)),
+            (
+                "sfud_journal_reached", "Whether the rooms' journals can be written.",
+                isJournalReached ? 1 : 0
+            ),
         ]
         for (name, help, value) in gauges { page.add(name, .gauge, help, value) }
         page.add(
@@ -54,5 +60,16 @@ struct MetricsNodes {
             ("sfud_node_events_sent_total", "Events sent to other nodes.", \.eventsSent),
             ("sfud_node_events_received_total", "Events of other nodes.", \.eventsReceived),
             ("sfud_rooms_yielded_total", "Rooms that another node has claimed.", \.roomsLost),
+            (
+                "sfud_node_rooms_taken_over_total", "Rooms of lost nodes that go on here.",
+                \.roomsTakenOver
+            ),
+            ("sfud_journal_writes_total", "Groups of changes in journals.", \.journalGroups),
+            ("sfud_journal_snapshots_total", "Of those, snapshots.", \.journalSnapshots),
+            ("sfud_journal_bytes_total", "Bytes of those groups.", \.journalBytes),
+            (
+                "sfud_node_replies_not_durable_total", "Replies with durable: false.",
+                \.repliesNotDurable
+            ),
         ]
 }

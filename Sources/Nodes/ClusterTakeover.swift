@@ -1,0 +1,216 @@
+import Contract
+import JSON
+package import RTP
+
+/// Room whose home is lost, until another node has it.
+struct Orphan {
+    /// Time at which it was seen.
+    var since: Instant
+    /// Calls that wait for its new home, and the time until which each does.
+    var waiting: [(call: PendingCall, until: Instant)] = []
+}
+
+/// Room of a lost node, for the control plane to go on with.
+package struct TakenRoom: Hashable, Sendable {
+    package var name: String
+    package var contents: JournalContents
+
+    package init(name: String, contents: JournalContents) {
+        self.name = name
+        self.contents = contents
+    }
+}
+
+// Rooms of lost nodes: one of the others reads the journal and goes on with the room.
+extension Cluster {
+    /// Whether a room's home is lost, and no other node has it yet.
+    func isOrphan(_ room: String, at now: Instant) -> Bool {
+        guard let known = directory[room], holds[room] == nil else { return false }
+        return !known.record.ended && isOver(known.record, at: now)
+    }
+
+    /// Notes the rooms whose homes are lost.
+    mutating func noteOrphans(at now: Instant) {
+        for room in directory.keys where orphans[room] == nil && isOrphan(room, at: now) {
+            orphans[room] = Orphan(since: now)
+        }
+    }
+
+    /// Lets a call wait for the room's new home.
+    mutating func wait(_ call: PendingCall, for room: String, at now: Instant) {
+        guard orphans[room]?.waiting.count ?? 0 < NodeList.waitingLimit else {
+            return refuse(call, .limitReached("nodeCallsWaiting", NodeList.waitingLimit))
+        }
+        let end = now.advanced(milliseconds: Self.linkMilliseconds)
+        orphans[room, default: Orphan(since: now)].waiting.append((call, end))
+    }
+
+    /// Takes over rooms whose turn at this node has come, and answers calls that waited too long.
+    mutating func expireOrphans(at now: Instant) {
+        for (room, orphan) in orphans {
+            guard isOrphan(room, at: now) else {
+                orphans[room] = nil
+                for (call, _) in orphan.waiting { route(call, at: now) }
+                continue
+            }
+            let late = orphan.waiting.filter { $0.until <= now }
+            if !late.isEmpty {
+                orphans[room]?.waiting.removeAll { $0.until <= now }
+                let home = directory[room]?.record.home ?? setup.name
+                for (call, _) in late { refuse(call, .nodeUnreachable(home)) }
+            }
+            guard isSynced, members.isCurrent(at: now), let lost = directory[room]?.record.home,
+                let turn = members.turn(for: room, of: lost),
+                now.milliseconds(since: orphan.since) >= Int64(turn) * Self.turnMilliseconds
+            else { continue }
+            beginTakeover(of: room, at: now)
+        }
+    }
+
+    private mutating func beginTakeover(of room: String, at now: Instant) {
+        guard let known = directory[room], let orphan = orphans.removeValue(forKey: room) else {
+            return
+        }
+        var hold = Hold(term: known.record.term + 1, exists: false, stage: .claiming(until: nil))
+        hold.takeoverEnd = now.advanced(milliseconds: Self.linkMilliseconds)
+        hold.formerHome = known.record.home
+        hold.waiting = orphan.waiting.map(\.call)
+        holds[room] = hold
+        pursue(room, at: now)
+    }
+
+    /// Reads the journal of a room whose name this node has got.
+    mutating func readJournal(of room: String) {
+        holds[room]?.stage = .restoring
+        holds[room]?.isWriting = true
+        holds[room]?.retry = nil
+        let number = nextNumber()
+        registry.purposes[number] = .journal(room)
+        emit(.registry(.journal(number: number, journal: room)))
+    }
+
+    /// Takes the journal; its writer is kept from writing on before the room goes on here.
+    mutating func noteJournal(_ room: String, _ outcome: RegistryOutcome, at now: Instant) {
+        guard holds[room]?.stage == .restoring else { return }
+        holds[room]?.isWriting = false
+        switch outcome {
+        case .journal(let messages, let last):
+            guard let contents = JournalContents(messages), !contents.records.isEmpty else {
+                return bury(room, at: now)
+            }
+            holds[room]?.contents = contents
+            holds[room]?.isWriting = true
+            journaling.lastGroup += 1
+            let number = nextNumber()
+            registry.purposes[number] = .fence(room)
+            let message = entry(.fence, of: room, at: now).encoded
+            emit(.registry(.append(number: number, journal: room, message, last: last)))
+        case .absent: bury(room, at: now)
+        case .failed, .stored, .conflict, .found: retry(room, at: now)
+        }
+    }
+
+    /// Takes the outcome of the first write to the journal of a room that is taken over.
+    mutating func noteFenced(_ room: String, _ outcome: RegistryOutcome, at now: Instant) {
+        guard holds[room]?.stage == .restoring else { return }
+        holds[room]?.isWriting = false
+        switch outcome {
+        case .stored(let sequence):
+            guard let contents = holds[room]?.contents else { return }
+            holds[room]?.contents = nil
+            holds[room]?.stage = .held
+            journaling.rooms[room] = RoomJournal(last: sequence, of: room, contents)
+            emit(.adopt(TakenRoom(name: room, contents: contents)))
+        // The lost node has written meanwhile: that counts too.
+        case .conflict: readJournal(of: room)
+        case .failed, .absent, .found, .journal: retry(room, at: now)
+        }
+    }
+
+    private mutating func retry(_ room: String, at now: Instant) {
+        holds[room]?.retry = now.advanced(milliseconds: Self.retryMilliseconds)
+    }
+
+    /// Returns a room that is being taken over here, if a subscription asks for its missed events.
+    func restoringRoom(of call: PendingCall) -> String? {
+        guard call.request.method == EventsSubscribe.name,
+            let asked = call.request.params["since"], case .object(let since) = asked
+        else { return nil }
+        return since.keys.first { holds[$0]?.takesOver == true && holds[$0]?.exists == false }
+    }
+
+    /// Notes whether the control plane goes on with a room.
+    ///
+    /// `events` are those that are kept, oldest first; connections of this node get those that they
+    /// have missed.
+    package mutating func adopted(
+        _ room: String,
+        _ exists: Bool,
+        events: [(seq: UInt64, name: String, line: [UInt8])],
+        at now: Instant
+    ) {
+        guard exists else {
+            journaling.rooms[room] = nil
+            return bury(room, at: now)
+        }
+        holds[room]?.exists = true
+        counters.roomsTakenOver &+= 1
+        let seen = positions.removeValue(forKey: room)
+        journaling.rooms[room]?.told = events.last?.seq ?? 0
+        for event in events where event.seq > seen ?? .max {
+            for (connection, subscription) in subscriptions
+            where subscription.interest.includes(event.name, in: room) {
+                deliver(event.line, to: connection)
+            }
+        }
+        let waiting = holds[room]?.waiting ?? []
+        holds[room]?.waiting = []
+        for call in waiting { route(call, at: now) }
+    }
+
+    /// Gives the name of a room free that cannot go on: its journal is missing or not readable.
+    private mutating func bury(_ room: String, at now: Instant) {
+        log("room lost with its node", ["room": room], isWarning: true)
+        if let seen = positions.removeValue(forKey: room) { tellLoss(of: room, after: seen) }
+        holds[room]?.stage = .burying
+        pursue(room, at: now)
+    }
+
+    /// Time between the turns of two nodes to take a room over.
+    static let turnMilliseconds: Int64 = 700
+}
+
+extension Members {
+    /// Returns how many nodes come before this one to take over a room: 0 for the first.
+    ///
+    /// The least busy come first, of them those of the lost node's region; among equals the room's
+    /// name decides, so that a lost node's rooms are spread. Nodes that take no new rooms come
+    /// last. The nodes may see different loads: the registry gives the room to one of them.
+    func turn(for room: String, of lost: NodeName) -> Int? {
+        let alive = table.filter { !$0.value.isLost }
+        let least =
+            alive.values.filter { $0.record.state == .up }.map(\.record.load).min() ?? 0
+        let region = table[lost]?.record.region
+        let order = alive.keys.sorted { left, right in
+            let place = (group(of: left, least, region), Self.weight(of: left, for: room))
+            return place < (group(of: right, least, region), Self.weight(of: right, for: room))
+        }
+        return order.firstIndex(of: own)
+    }
+
+    private func group(of name: NodeName, _ least: Double, _ region: String?) -> Int {
+        guard let record = table[name]?.record, record.state == .up else { return 3 }
+        guard record.load <= least + Self.preference else { return 2 }
+        return record.region == region ? 0 : 1
+    }
+
+    /// Pseudorandom number of a node for a room (FNV-1a, with a final mix).
+    private static func weight(of name: NodeName, for room: String) -> UInt64 {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in Array(name.rawValue.utf8) + [0] + Array(room.utf8) {
+            hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3
+        }
+        hash = (hash ^ hash >> 32) &* 0xd6e8_feb8_6659_fd93
+        return hash ^ hash >> 32
+    }
+}
