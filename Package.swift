@@ -236,7 +236,7 @@ let package = Package(
         .testTarget(
             name: "LinksTests",
             dependencies: [
-                "CKernel", "Kernel", "Links", "Nodes", "RTP", "Sockets", "TestSupport",
+                "CKernel", "Kernel", "Links", "Nodes", "RTP", "SFU", "Sockets", "TestSupport",
                 "WorkerInterface",
             ],
             swiftSettings: strict

@@ -487,6 +487,9 @@ type Fence struct {
 
 	// Packets forwarded under the right before the call revoked it.
 	Packets uint64 `json:"packets"`
+
+	// Nodes that have not confirmed it, whose media has stopped by itself; absent if all have.
+	Silent *[]string `json:"silent,omitempty"`
 }
 
 // `floor.cancelled`; also sent when a participant who had asked leaves.

@@ -251,6 +251,8 @@ class Fence(TypedDict):
     time: float
     #: Packets forwarded under the right before the call revoked it.
     packets: int
+    #: Nodes that have not confirmed it, whose media has stopped by itself; absent if all have.
+    silent: NotRequired[list[str]]
 
 
 class FloorCancelled(TypedDict):

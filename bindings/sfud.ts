@@ -328,6 +328,8 @@ export interface Fence {
   time: number;
   /** Packets forwarded under the right before the call revoked it. */
   packets: number;
+  /** Nodes that have not confirmed it, whose media has stopped by itself; absent if all have. */
+  silent?: string[];
 }
 
 /** `floor.cancelled`; also sent when a participant who had asked leaves. */

@@ -29,10 +29,13 @@ public struct Fence: Codable, Hashable, Sendable {
     public var time: Double
     /// Packets forwarded under the right before the call revoked it.
     public var packets: UInt64
+    /// Nodes that have not confirmed it, whose media has stopped by itself; absent if all have.
+    public var silent: [String]?
 
-    public init(time: Double, packets: UInt64) {
+    public init(time: Double, packets: UInt64, silent: [String]? = nil) {
         self.time = time
         self.packets = packets
+        self.silent = silent
     }
 }
 

@@ -30,6 +30,7 @@ package struct ControlPlane {
         roomOutputs = RoomOutputs(endedLimit: setup.limits.recordingsListed)
         journals = EventJournals(eventLimit: setup.limits.eventsPerRoom)
         shared = Room.Shared(setup)
+        if setup.node != nil { places = Places(link: setup.workers + 1) }
     }
 
     /// Goes on under the boot id of an earlier process, whose rooms are here again.
@@ -51,16 +52,19 @@ package struct ControlPlane {
     }
 
     /// Processes one request of a connection; it is answered exactly once.
+    ///
+    /// `node`: the node at which it was made; `nil` for this one.
     package mutating func receive(
         _ request: IPCRequest,
         from connection: ConnectionID,
+        by node: String? = nil,
         at now: Instant,
         unixTime: Double
     ) {
         clock = WallClock(instant: now, unixTime: unixTime)
         shared.unixTime = unixTime
         shared.now = now
-        let caller = Caller(connection: connection, request: request.id)
+        let caller = Caller(connection: connection, request: request.id, node: node)
         do throws(IPCError) {
             try carryOut(request, for: caller, at: now)
         } catch {
@@ -78,7 +82,8 @@ package struct ControlPlane {
 
     /// Time of the next `expire(at:)` with work to do, if any.
     package var deadline: Instant? {
-        [rooms.deadline, life.deadline, workerRequests.feeds.deadline].compactMap(\.self).min()
+        [rooms.deadline, life.deadline, workerRequests.feeds.deadline, places?.deadline]
+            .compactMap(\.self).min()
     }
 
     /// Performs the work due.
@@ -86,6 +91,7 @@ package struct ControlPlane {
         expireLife(at: now)
         for name in rooms.due(at: now) { expire(name, at: now) }
         expireStatistics(at: now)
+        expirePlaces(at: now)
     }
 
     private mutating func expire(_ name: String, at now: Instant) {
@@ -156,6 +162,20 @@ extension Room.Shared {
                 directory: directory,
                 limit: setup.limits.recordings
             )
+        }
+        if setup.node != nil {
+            // Behind the workers: the recorder's thread, then that of the links, then other nodes'.
+            if identifiers.count == setup.workers {
+                identifiers.append(WorkerIdentifiers(transports: 0, publications: 0, slots: 0))
+            }
+            identifiers.append(
+                WorkerIdentifiers(
+                    transports: 0,
+                    publications: ControlLimits.linkedPublications,
+                    slots: 0
+                )
+            )
+            remote = Room.RemotePlaces(first: identifiers.count)
         }
         streaming.schemes = setup.streamingSchemes
         streaming.limit = setup.limits.streamings

@@ -25,6 +25,8 @@ package enum ControlOutput {
     /// Sets the events that a connection receives, after those that it missed.
     case subscribe(ConnectionID, EventInterest, replay: [EventLine])
     case commands(worker: Int, [WorkerCommand])
+    /// A message about participants: to a node where they are, or to their home.
+    case place(node: String, asHome: Bool, [UInt8])
     /// Saves changes as one: all of them, or none if the process ends meanwhile.
     ///
     /// It precedes all replies, events and commands that depend on it.

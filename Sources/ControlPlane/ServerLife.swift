@@ -29,6 +29,8 @@ struct ServerLife {
     }
 
     var upgrade = Upgrade.no
+    /// Participants that connect elsewhere than at their room's home; `nil` without a cluster.
+    var places: Places?
     /// Result of `node.list`; empty without a cluster.
     var nodes = NodeList.Result()
     private var ending = Ending.no

@@ -158,6 +158,9 @@ extension ControlLimits {
     /// Slots of a worker, over all its transports.
     package var slotsPerWorker: Int { transportsPerWorker * 64 }
 
+    /// Publications of a node that go to other nodes or come from there.
+    static let linkedPublications = 16_384
+
     /// Publications of a worker for each transport that it may have.
     static let publicationsPerTransport = 8
 }

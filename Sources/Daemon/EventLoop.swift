@@ -13,7 +13,7 @@ import WorkerInterface
 struct EventLoop: ~Copyable {
     let log: Log
     private let signals: Int32
-    private let workers: [Worker]
+    let workers: [Worker]
     private let disk: DiskWriter
     private let http: HTTPServer?
     let setup: ControlSetup
@@ -325,6 +325,8 @@ struct EventLoop: ~Copyable {
         case .save(let changes):
             calls.save(changes)
             journal(changes, at: now)
+        case .place(let node, let asHome, let message):
+            sendPlace(message, to: node, asHome: asHome)
         case .exit:
             hasEnded = true
             leaveCluster()

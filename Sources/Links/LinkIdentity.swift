@@ -1,6 +1,6 @@
 internal import COpenSSL
 import SFU
-import WorkerInterface
+package import WorkerInterface
 
 /// Failure of a link's TLS.
 package enum LinkError: Error, Equatable, Sendable {
@@ -66,6 +66,7 @@ package final class LinkSession {
     private let session: OpaquePointer
     private let input: OpaquePointer
     private let output: OpaquePointer
+    private let isClient: Bool
     package private(set) var isEstablished = false
 
     /// Begins a session; the side that connected is the client.
@@ -76,6 +77,7 @@ package final class LinkSession {
             unsafe SSL_free(session)
             throw .unavailable
         }
+        self.isClient = isClient
         unsafe self.session = session
         unsafe self.input = input
         unsafe self.output = output
@@ -96,6 +98,42 @@ package final class LinkSession {
         guard let certificate = unsafe SSL_get1_peer_certificate(session) else { return nil }
         defer { unsafe X509_free(certificate) }
         return unsafe DTLSIdentity.digest(of: certificate, .sha256).map(LinkIdentity.text)
+    }
+
+    /// Keys for the datagrams between the two nodes (RFC 8446 §7.5); `nil` before the handshake is
+    /// done.
+    package var datagramKeys: LinkKeys? {
+        guard isEstablished else { return nil }
+        // Of each direction: key, initial vector, identifier.
+        let length = 32 + 12 + 8
+        let label = "EXPORTER-sfud-link-datagrams"
+        var result: Int32 = 0
+        let block = unsafe [UInt8](unsafeUninitializedCapacity: 2 * length) { buffer, filled in
+            unsafe result = SSL_export_keying_material(
+                session,
+                buffer.baseAddress,
+                2 * length,
+                label,
+                label.utf8.count,
+                nil,
+                0,
+                0
+            )
+            filled = result == 1 ? 2 * length : 0
+        }
+        guard result == 1 else { return nil }
+        func direction(_ bytes: ArraySlice<UInt8>) -> LinkKeys.Direction {
+            LinkKeys.Direction(
+                association: bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) },
+                key: Array(bytes.prefix(32)),
+                vector: Array(bytes.dropFirst(32).prefix(12))
+            )
+        }
+        let client = direction(block.prefix(length))
+        let server = direction(block.suffix(length))
+        return isClient
+            ? LinkKeys(outgoing: client, incoming: server)
+            : LinkKeys(outgoing: server, incoming: client)
     }
 
     /// Takes bytes of the peer; returns what they say once the session is established.

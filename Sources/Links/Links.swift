@@ -3,11 +3,13 @@ import Kernel
 package import Nodes
 package import RTP
 package import Sockets
-import WorkerInterface
+package import WorkerInterface
 
 /// News of the links.
 package enum LinkNews: Hashable, Sendable {
     case up(NodeName)
+    /// Keys of the datagrams, behind each `up`.
+    case keys(NodeName, LinkKeys)
     case down(NodeName)
     case message(NodeName, LinkMessage)
     /// Round-trip time in milliseconds.
@@ -194,6 +196,7 @@ package struct Links {
         failures[node] = nil
         requested[node] = nil
         news.append(.up(node))
+        if let keys = connection.session.datagramKeys { news.append(.keys(node, keys)) }
         return true
     }
 

@@ -30,6 +30,8 @@ package struct Cluster {
     var load = NodeLoad()
     var lastNumber: UInt64 = 0
     var lastGuest: UInt64 = Self.firstGuest
+    /// Number of the last session about participants of this home at another node.
+    var lastSession: UInt64 = 0
     var beat: UInt64 = 0
     private var nextTick: Instant
     /// Time at which this node did something last.
@@ -223,6 +225,8 @@ package struct Cluster {
         }
     }
 
+    /// Nodes of a cluster, this one included.
+    package static let nodeLimit = Members.limit
     static let tickMilliseconds: Int64 = 100
     /// Time without a turn of this node after which others may have taken its rooms.
     static let standstillMilliseconds: Int64 = 1_500

@@ -167,11 +167,6 @@ extension Cluster {
         }
     }
 
-    /// Whether a connection waits for the events of a node.
-    func isFeedWanted(from node: NodeName) -> Bool {
-        subscriptions.values.contains { $0.attachments[node]?.isAttached == false }
-    }
-
     mutating func expireSubscriptions(at now: Instant) {
         for (connection, subscription) in subscriptions {
             guard let end = subscription.replyBy, end <= now else { continue }

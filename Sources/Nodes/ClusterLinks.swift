@@ -25,6 +25,11 @@ struct Peer {
     var interests: [UInt64: FeedInterest] = [:]
     /// Round-trip time of the link, in milliseconds.
     var roundTrip: Double?
+    /// Messages about this home's participants at the node, and about that home's here.
+    var places: PlaceStream?
+    var guests: PlaceStream?
+    /// Time since which the link has been down.
+    var downSince: Instant?
 
     /// Adds a call; its number is higher than those before.
     mutating func add(_ call: OutgoingCall, _ number: UInt64) {
@@ -131,7 +136,12 @@ extension Cluster {
             failCalls(to: node, exceptOf: member.record.boot, at: now)
             for number in peers[node]?.calls.keys.sorted() ?? [] { sendCall(number, to: node) }
             attachAll(to: node, at: now)
+            resumePlaces(at: node, of: member.record.boot)
+            peers[node]?.downSince = nil
+            emit(.linked(node))
         } else {
+            // A connection that fails is no new loss.
+            if peers[node]?.downSince == nil { peers[node]?.downSince = now }
             members.silence(node)
             peers[node]?.interests = [:]
             peers[node]?.awaited = [:]
@@ -167,6 +177,8 @@ extension Cluster {
         case .positions(let positions): note(positions, of: node)
         case .closed(let connection): peers[node]?.interests[connection] = nil
         case .ping, .pong: break
+        case .describe(let facts): emit(.described(node, facts))
+        case .place(let message): receive(message, from: node)
         }
     }
 
@@ -230,6 +242,10 @@ extension Cluster {
 
     /// Connects where calls or subscriptions wait, and answers calls that have waited too long.
     mutating func expireLinks(at now: Instant) {
+        // Media needs links between all: who joins at a node shall not wait for one.
+        for node in members.alive where node != setup.name && peers[node] == nil {
+            peers[node] = Peer()
+        }
         for (node, peer) in peers {
             for (number, call) in peer.calls {
                 guard let since = call.waitingSince,
@@ -238,10 +254,11 @@ extension Cluster {
                 peers[node]?.remove(number)
                 fail(call, at: node)
             }
-            if peer.link == .down, !peer.calls.isEmpty || isFeedWanted(from: node) {
+            if peer.link == .down {
                 connectIfNeeded(node, at: now)
             }
             peers[node]?.incoming.expire(at: now)
+            expirePlaces(at: node, at: now)
         }
     }
 

@@ -104,6 +104,7 @@ extension Cluster {
         if isNewLife {
             log("node began again", ["node": name.rawValue])
             failCalls(to: name, exceptOf: record.boot, at: now)
+            losePlaces(at: name)
             cutLink(to: name)
             noteOrphans(at: now)
         }
@@ -113,6 +114,7 @@ extension Cluster {
         guard members[name] != nil else { return }
         members.remove(name)
         failCalls(to: name, exceptOf: nil, at: now)
+        losePlaces(at: name)
         peers[name] = nil
         emit(.disconnect(name))
         tellTrust()
@@ -132,6 +134,7 @@ extension Cluster {
         log("node lost", ["node": name.rawValue], isWarning: true)
         noteOrphans(at: now)
         failCalls(to: name, exceptOf: nil, at: now)
+        losePlaces(at: name)
         cutLink(to: name)
     }
 

@@ -52,6 +52,15 @@ package enum ClusterOutput: Hashable, Sendable {
     case send(NodeName, LinkMessage)
     /// Fingerprints of the nodes that may link, in place of those before.
     case trust([String: NodeName])
+    /// The link to a node can carry messages.
+    case linked(NodeName)
+    /// Facts that another node tells of itself.
+    case described(NodeName, [UInt8])
+    /// Work from a home for its participants here, or news for this home of those at a node.
+    case place(NodeName, isFromHome: Bool, [UInt8])
+    /// The participants of this home at a node are gone (`asHome`), or those of another home here
+    /// must go.
+    case placesLost(NodeName, asHome: Bool)
     /// Ends a room whose name is no longer this node's.
     case endRoom(String)
     /// Ends this node's copy of a room that goes on at another node, without a word.

@@ -23,6 +23,10 @@ package enum LinkMessage: Hashable, Sendable {
     /// Asks for a `pong` with the same bytes.
     case ping(UInt64)
     case pong(UInt64)
+    /// Facts that a node tells of itself when the link is up.
+    case describe([UInt8])
+    /// A message about participants of the home's rooms at the other node.
+    case place(PlaceMessage)
 
     package static let version = 1
     /// Longest frame after its length, in bytes; a peer that announces more is cut off.
@@ -41,6 +45,8 @@ package enum LinkMessage: Hashable, Sendable {
         case .closed: 7
         case .ping: 8
         case .pong: 9
+        case .describe: 10
+        case .place: 11
         }
     }
 
@@ -72,6 +78,8 @@ package enum LinkMessage: Hashable, Sendable {
                 writer.bytes(Array(room.utf8))
                 writer.number(seq)
             }
+        case .describe(let facts): writer.bytes(facts)
+        case .place(let message): message.write(to: &writer)
         }
         return writer.frame
     }
@@ -109,6 +117,8 @@ package enum LinkMessage: Hashable, Sendable {
         case 7: return reader.number().map { .closed(connection: $0) }
         case 8: return reader.number().map { .ping($0) }
         case 9: return reader.number().map { .pong($0) }
+        case 10: return reader.bytes().map { .describe($0) }
+        case 11: return PlaceMessage(&reader).map { .place($0) }
         default: return nil
         }
     }

@@ -26,7 +26,7 @@ package enum FreezeHop: UInt8, CaseIterable, Hashable, Sendable, BitwiseCopyable
 }
 
 /// Evidence by which a stretch of a freeze is attributed to a hop.
-package enum FreezeReason: UInt8, CaseIterable, Hashable, Sendable, BitwiseCopyable {
+package enum FreezeReason: UInt8, CaseIterable, Hashable, Sendable, BitwiseCopyable, Codable {
     /// Packets of the publisher are missing.
     case packetsMissing
     /// The publisher's packets came late and in a burst.
@@ -74,7 +74,7 @@ package enum FreezeReason: UInt8, CaseIterable, Hashable, Sendable, BitwiseCopya
 }
 
 /// One freeze of a viewer's picture.
-package struct Freeze: Hashable, Sendable, BitwiseCopyable {
+package struct Freeze: Hashable, Sendable, BitwiseCopyable, Codable {
     package var began: Instant
     /// Length so far, if it has not ended.
     package var nanoseconds: Int64
@@ -154,7 +154,7 @@ package struct FreezeTotals: Hashable, Sendable, BitwiseCopyable, Codable {
 }
 
 /// Freezes of one subscription's video.
-package struct FreezeAccount: Hashable, Sendable {
+package struct FreezeAccount: Hashable, Sendable, Codable {
     /// Freezes that have ended, since the subscription began.
     package var totals = FreezeTotals()
     /// Last freezes, at most 16, oldest first; the last one may still be going on.

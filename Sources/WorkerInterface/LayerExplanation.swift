@@ -1,7 +1,7 @@
 package import RTP
 
 /// Explanation of the video layer that one slot is sent, and of the limit on it.
-package struct LayerExplanation: Hashable, Sendable {
+package struct LayerExplanation: Hashable, Sendable, Codable {
     /// Forwarded layer; `nil` for no video.
     package var sent: LayerDescription?
     /// Encodings of the publisher, live or not; one with several spatial layers is listed by layer.
@@ -46,7 +46,7 @@ package struct LayerExplanation: Hashable, Sendable {
 }
 
 /// Limit that keeps a subscriber from a higher layer.
-package enum LayerLimit: UInt8, Hashable, Sendable, BitwiseCopyable {
+package enum LayerLimit: UInt8, Hashable, Sendable, BitwiseCopyable, Codable {
     /// No limit: the highest layer is sent.
     case none
     /// Preference of the subscriber.
@@ -62,9 +62,9 @@ package enum LayerLimit: UInt8, Hashable, Sendable, BitwiseCopyable {
 }
 
 /// Switch of a slot to another layer.
-package struct LayerDecision: Hashable, Sendable, BitwiseCopyable {
+package struct LayerDecision: Hashable, Sendable, BitwiseCopyable, Codable {
     /// Compact description of a layer.
-    package struct Layer: Hashable, Sendable, BitwiseCopyable {
+    package struct Layer: Hashable, Sendable, BitwiseCopyable, Codable {
         /// Index of the encoding, in the order of the offer.
         package var position: UInt8
         /// Frame rate in frames a second.

@@ -153,7 +153,7 @@ package struct WorkerStatistics: Hashable, Sendable {
     package init() {}
 }
 
-package struct TransportStatistics: Hashable, Sendable {
+package struct TransportStatistics: Hashable, Sendable, Codable {
     package var id: TransportID
     package var connected: Bool
     package var remote: Address?
@@ -184,7 +184,7 @@ package struct TransportStatistics: Hashable, Sendable {
     }
 }
 
-package struct PublicationStatistics: Hashable, Sendable {
+package struct PublicationStatistics: Hashable, Sendable, Codable {
     package var id: PublicationID
     package var codec: Codec?
     package var encodings: [EncodingStatistics]
@@ -196,7 +196,7 @@ package struct PublicationStatistics: Hashable, Sendable {
     }
 }
 
-package struct EncodingStatistics: Hashable, Sendable {
+package struct EncodingStatistics: Hashable, Sendable, Codable {
     package var layer: LayerDescription
     package var ssrc: SSRC
     package var packets: UInt64
@@ -225,7 +225,7 @@ package struct EncodingStatistics: Hashable, Sendable {
     }
 }
 
-package struct SlotStatistics: Hashable, Sendable {
+package struct SlotStatistics: Hashable, Sendable, Codable {
     package var id: SlotID
     package var subscription: UInt64?
     package var codec: Codec?

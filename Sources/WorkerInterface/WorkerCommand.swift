@@ -42,6 +42,10 @@ package enum WorkerCommand: Hashable, Sendable {
     /// Order for the recorder thread only, which serves recordings, live streams and RTP outputs
     /// and has no transports of its own.
     case tap(OutputCommand)
+    /// Order for the link thread only, which exchanges media with other nodes.
+    case link(LinkOrder)
+    /// Lets a publication's gate be open under the lease of a home at another node only.
+    case lease(PublicationID, of: Int)
     /// Requests an `Event.statistics` with this token.
     case report(token: UInt64)
     /// Requests an `Event.statistics` of these transports and their media alone.
@@ -54,7 +58,7 @@ package enum WorkerCommand: Hashable, Sendable {
 }
 
 /// Source of a slot, with the subscriber's limits.
-package struct Binding: Hashable, Sendable {
+package struct Binding: Hashable, Sendable, Codable {
     package var publication: PublicationID
     /// Subscription identifier, unique in the process, named in events about it.
     package var subscription: UInt64

@@ -31,11 +31,13 @@ package enum WorkerEvent: Hashable, Sendable {
     case statistics(token: UInt64, WorkerStatistics)
     /// Change of the overload step or notable change of the figures, with the number of transports.
     case pressure(WorkerOverload, transports: Int)
+    /// Notice from the link thread, about the media of another node.
+    case link(LinkNotice)
     /// Notice from the recorder thread, about recordings, live streams and RTP outputs.
     case tap(OutputEvent)
 }
 
-package enum TransportChange: Hashable, Sendable {
+package enum TransportChange: Hashable, Sendable, Codable {
     /// ICE and DTLS are complete: media can flow.
     case connected
     /// No authenticated packet arrived for `CoreLimits.livenessMilliseconds`.
@@ -47,7 +49,7 @@ package enum TransportChange: Hashable, Sendable {
     case disconnected(DisconnectReason)
 }
 
-package enum DisconnectReason: String, Hashable, Sendable {
+package enum DisconnectReason: String, Hashable, Sendable, Codable {
     case timeout
     /// The peer sent an encrypted DTLS close_notify.
     case closed
@@ -104,7 +106,7 @@ package struct LayerDescription: Hashable, Sendable, Codable {
 }
 
 /// Worker's report of a start or end of speech in a publication.
-package enum SpeechChange: Hashable, Sendable {
+package enum SpeechChange: Hashable, Sendable, Codable {
     /// Speech began at `at`, which lies slightly in the past.
     case began(at: Instant)
     case ended

@@ -183,7 +183,7 @@ struct ControlDriver {
                 // Important for an overloaded worker, and for no story here.
                 case .feature: break
                 case .configure, .close, .gate, .bind, .limit, .mirror, .unmirror, .relay,
-                    .hold, .tap, .resume, .endResumption:
+                    .hold, .tap, .resume, .endResumption, .link, .lease:
                     commands.append((worker, command))
                 }
             }
@@ -205,7 +205,7 @@ struct ControlDriver {
             hasExited = true
             trace.append("exit")
         case .upgrade(let binary): trace.append("upgrade \(binary ?? "own")")
-        case .log, .close, .save: break
+        case .log, .close, .save, .place: break
         }
     }
 }

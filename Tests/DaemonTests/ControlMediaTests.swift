@@ -33,7 +33,7 @@ import Testing
             case .gate(_, let isOpen): isOpen
             case .bind(_, let binding): binding?.open
             case .configure, .close, .limit, .feature, .mirror, .unmirror, .relay, .hold, .explain,
-                .report, .reportTransports, .fence, .tap, .resume, .endResumption:
+                .report, .reportTransports, .fence, .tap, .resume, .endResumption, .link, .lease:
                 nil
             }
         }

@@ -129,6 +129,8 @@ struct RecordingPort: ~Copyable, WorkerPort {
     mutating func watchBlockedSockets() { steps.append(.watch) }
     var backlog: Double { 0 }
 
+    func leaseEnd(of home: Int) -> Instant { Instant(nanoseconds: .max) }
+
     mutating func relay(from core: inout Core, at now: Instant) { steps.append(.relay) }
 
     mutating func receiveRelayed(into core: inout Core, at now: Instant) -> Bool {

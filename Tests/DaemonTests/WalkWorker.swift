@@ -58,7 +58,7 @@ struct WalkWorker {
         case .hold(let id, let target):
             #expect(relays[id]?.contains(target) == true)
         case .tap(let order): apply(order)
-        case .explain, .report, .reportTransports, .fence: break
+        case .explain, .report, .reportTransports, .fence, .link, .lease: break
         }
     }
 

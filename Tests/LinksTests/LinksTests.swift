@@ -53,7 +53,7 @@ import WorkerInterface
                 switch news {
                 case .message(_, .ping), .message(_, .pong): nil
                 case .message(_, let message): message
-                case .up, .down, .roundTrip: nil
+                case .up, .keys, .down, .roundTrip: nil
                 }
             }
         }

@@ -29,6 +29,8 @@ final class NodeWorld {
         var trusted: [String: NodeName] = [:]
         /// Whether the broker's silence was told.
         var knowsAway = false
+        /// Messages about participants that came, and sessions that ended.
+        var placed: [String] = []
         var warnings: [String] = []
 
         init(_ name: NodeName, boot: String, rooms: [String], at now: Instant) {
@@ -73,6 +75,8 @@ final class NodeWorld {
     private var timers: [(due: Instant, order: Int, run: () -> Void)] = []
     private var order = 0
     var linked: Set<Set<NodeName>> = []
+    /// Pairs that cannot connect.
+    var severed: Set<Set<NodeName>> = []
     private var lives = 0
     /// Whether the broker answers nobody.
     var isAway = false

@@ -52,12 +52,18 @@ extension NodeWorld {
             if hasEnded { node.cluster.roomEnded(room, at: now) }
         case .log(true, let text, _): node.warnings.append(text)
         case .trust(let fingerprints): node.trusted = fingerprints
-        case .log: break
+        case .place(let other, let isFromHome, let payload):
+            let side = isFromHome ? "home" : "guest"
+            node.placed.append("\(side) \(other) \(String(decoding: payload, as: UTF8.self))")
+        case .placesLost(let other, let asHome):
+            node.placed.append("lost \(other) \(asHome ? "as home" : "as guest")")
+        case .linked, .described, .log: break
         }
     }
 
     private func connect(_ node: Node, _ other: NodeName, _ fingerprint: String) {
-        guard let peer = nodes[other], !peer.isDead, (peer.stoppedUntil ?? now) <= now,
+        guard !severed.contains([node.name, other]),
+            let peer = nodes[other], !peer.isDead, (peer.stoppedUntil ?? now) <= now,
             "\(other)-\(peer.boot)" == fingerprint,
             peer.trusted["\(node.name)-\(node.boot)"] == node.name
         else { return report(node.name, other, isUp: false) }

@@ -158,7 +158,7 @@ struct RestartDriver {
                 }
             }
         case .log(.error, let message, let fields): errors.append("\(message) \(fields)")
-        case .log, .close, .exit, .serverEvent, .statistics, .upgrade: break
+        case .log, .close, .exit, .serverEvent, .statistics, .upgrade, .place: break
         }
     }
 }

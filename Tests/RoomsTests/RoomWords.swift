@@ -42,7 +42,7 @@ extension WorkerCommand {
         case .relay(let id, let targets):
             (["relay", id.word("p"), "to"] + targets.map(\.word)).joined(separator: " ")
         case .hold(let id, let target): "hold \(id.word("p")) for \(target.word)"
-        case .explain, .report, .reportTransports, .fence, .tap: "\(self)"
+        case .explain, .report, .reportTransports, .fence, .tap, .link, .lease: "\(self)"
         }
     }
 }

@@ -48,6 +48,8 @@ extension ContractTexts {
             first.
         Fence: Time and packet count at which the media of a revoked right stopped.
         Fence.packets: Packets forwarded under the right before the call revoked it.
+        Fence.silent: Nodes that have not confirmed it, whose media has stopped by itself; absent
+            if all have.
         Fence.time: Unix time, in seconds.
         FloorCancel: Withdraws a request for the floor.
         FloorCancelled: `floor.cancelled`; also sent when a participant who had asked leaves.

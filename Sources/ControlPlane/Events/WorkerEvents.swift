@@ -7,6 +7,7 @@ extension ControlPlane {
     /// Processes an event of a worker.
     package mutating func receive(_ event: WorkerEvent, from worker: Int, at now: Instant) {
         setTime(now)
+        if takeGuestEvent(event, from: worker, at: now) { return }
         switch event {
         case .fenced(let epoch, let passed, let packets):
             fenced(epoch, by: worker, at: passed, packets)
@@ -39,6 +40,7 @@ extension ControlPlane {
                 at: now
             )
         case .tap(let notice): take(notice, at: now)
+        case .link: break
         case .layers(let id, let codec, let layers):
             take(
                 .layers(worker: worker, id, codec: codec, layers),
@@ -52,7 +54,8 @@ extension ControlPlane {
                 at: now
             )
         case .layersWanted(let id, let home, let mask):
-            let home = home ?? RelayTarget(worker: worker, publication: id)
+            let mirror = RelayTarget(worker: worker, publication: id)
+            let home = origin(of: mirror, home) ?? mirror
             take(
                 .layersWanted(worker: worker, home: home, mask),
                 of: .publication(worker: home.worker, home.publication),

@@ -72,6 +72,7 @@ extension ControlPlane {
         join.mode = params.mode.map { Room.Mode($0.mode) }
         join.vocabulary = params.mode.map { $0.isOldName ? .old : .current }
         join.refusesTakeover = params.ifPresent == .refuse
+        join.node = hostingNode(for: caller.node)
         let outcome = try apply(.join(join), in: params.room)
         if let custom = params.custom {
             rooms.entries[params.room.rawValue]?.keep(custom.value, for: id)
@@ -87,7 +88,7 @@ extension ControlPlane {
                 state: outcome.result == .awaited ? .awaited : .joined,
                 room: params.room,
                 participant: params.participant,
-                node: plane.setup.node,
+                node: participant.node ?? plane.setup.node,
                 participantInfo: plane.show(participant, in: name),
                 roomInfo: room,
                 roleRequest: request.map(RoleRequestInfo.init)

@@ -16,15 +16,20 @@ extension ControlPlane {
     ) {
         for event in operation.events { journals.save(finished(event), room) }
         journals.enqueue(add(operation, commands), room)
-        if commands.isEmpty { completeWhatIsDue(in: room) }
+        // Nothing is awaited of a node that is lost, nor without commands.
+        completeWhatIsDue(in: room)
     }
 
     /// Sends an operation's commands, each worker's with a fence behind them; returns its epoch.
     private mutating func add(_ operation: Operation, _ commands: [Int: [WorkerCommand]]) -> UInt64
     {
-        let epoch = operations.add(operation, awaiting: commands.keys)
+        var operation = operation
+        let commands = route(commands, of: &operation)
+        let awaited = commands.keys.filter { mayPass($0) }
+        let epoch = operations.add(operation, awaiting: awaited)
         for (worker, commands) in commands.sorted(by: { $0.key < $1.key }) {
-            output.append(.commands(worker: worker, commands + [.fence(epoch: epoch)]))
+            awaitPlace(worker, epoch)
+            tell(worker, commands + [.fence(epoch: epoch)])
         }
         return epoch
     }
@@ -54,7 +59,8 @@ extension ControlPlane {
         if let process = operation.process { rooms.entries[room]?.room.finish(process) }
         let fence = Fence(
             time: clock.unixTime(at: operation.gatesClosed ?? operation.passed),
-            packets: operation.packets
+            packets: operation.packets,
+            silent: operation.silent.isEmpty ? nil : operation.silent.sorted()
         )
         switch operation.reply {
         case .none: break
@@ -85,7 +91,7 @@ extension ControlPlane {
         finishIfDone()
     }
 
-    private mutating func release(_ resource: Room.WorkerResource) {
+    mutating func release(_ resource: Room.WorkerResource) {
         rooms.disown(resource)
         switch resource {
         case .transport(let worker, let id): shared.identifiers[worker].transports.release(id)

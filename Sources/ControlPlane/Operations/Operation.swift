@@ -7,6 +7,8 @@ import WorkerInterface
 struct Caller: Hashable, Sendable {
     var connection: ConnectionID
     var request: RequestID
+    /// Node at which the call was made; `nil` for this one.
+    var node: String?
 }
 
 /// Judged call or notice whose reply and events wait for its fence.
@@ -68,6 +70,8 @@ struct Operation {
     var passed: Instant
     /// Packets forwarded under the revoked right, summed over the workers.
     var packets: UInt64 = 0
+    /// Nodes that did not pass the fence; their leases are over.
+    var silent: Set<String> = []
 
     /// Commands, and the reply to follow them, that wait until the events are out.
     private(set) var sequel: Sequel?
@@ -82,6 +86,7 @@ struct Operation {
         freed = sequel.freed
         passed = first.passed
         packets = first.packets
+        silent = first.silent
         gatesClosed = first.passed
     }
 
@@ -165,6 +170,16 @@ struct PendingOperations {
         operation.packets &+= packets
         operations[epoch] = operation
         return operation.waiting.isEmpty ? .complete : .awaited
+    }
+
+    /// Whether a worker's fence is still awaited.
+    func awaits(_ epoch: UInt64, from worker: Int) -> Bool {
+        operations[epoch]?.waiting.contains(worker) == true
+    }
+
+    /// Notes that a node has not passed a fence.
+    mutating func noteSilence(of node: String, _ epoch: UInt64) {
+        operations[epoch]?.silent.insert(node)
     }
 
     /// Removes and returns an operation whose fence all workers have passed.

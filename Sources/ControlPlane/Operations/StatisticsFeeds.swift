@@ -122,6 +122,11 @@ struct StatisticsFeeds {
         return takeComplete()
     }
 
+    /// Token of the turn, if it waits for a worker.
+    func tokens(awaiting worker: Int) -> [UInt64] {
+        turn.map { $0.waiting.contains(worker) ? [$0.token] : [] } ?? []
+    }
+
     /// Takes the turn if no answer is awaited.
     mutating func takeComplete() -> Turn? {
         guard let complete = turn, complete.waiting.isEmpty else { return nil }
@@ -172,12 +177,12 @@ extension ControlPlane {
             connection: connection,
             parts: picker.parts,
             token: workerRequests.nextToken(),
-            waiting: Set(transports.keys)
+            waiting: Set(transports.keys.filter { mayPass($0) })
         )
         workerRequests.feeds.begin(turn, at: picker.position, now)
         for (worker, ids) in transports.sorted(by: { $0.key < $1.key }) {
             let question = WorkerCommand.reportTransports(ids, token: turn.token)
-            output.append(.commands(worker: worker, [question]))
+            tell(worker, [question])
         }
         if let turn = workerRequests.feeds.takeComplete() { tell(turn) }
     }

@@ -21,6 +21,8 @@ struct ExplanationRequest {
     var caller: Caller
     var room: String
     var subscription: String
+    /// Worker that is asked.
+    var worker: Int?
 }
 
 /// Requests that wait for answers of workers, by token.
@@ -63,6 +65,16 @@ struct WorkerRequests {
         return report.waiting.isEmpty ? report : nil
     }
 
+    /// Tokens of the requests that wait for a worker.
+    func reports(awaiting worker: Int) -> [UInt64] {
+        (reports.filter { $0.value.waiting.contains(worker) }.keys + feeds.tokens(awaiting: worker))
+            .sorted()
+    }
+
+    func explanations(awaiting worker: Int) -> [UInt64] {
+        explanations.filter { $0.value.worker == worker }.keys.sorted()
+    }
+
     mutating func takeExplanation(_ token: UInt64) -> ExplanationRequest? {
         explanations.removeValue(forKey: token)
     }
@@ -93,7 +105,8 @@ extension ControlPlane {
         let workers: Set<Int> =
             switch question {
             case .server: Set(0..<setup.workers)
-            case .room(let params): Set(rooms[params.room]?.room.workers ?? [])
+            case .room(let params):
+                Set((rooms[params.room]?.room.workers ?? []).filter { mayPass($0) })
             }
         let token = workerRequests.add(
             StatisticsReport(question: question, caller: caller, waiting: workers)
@@ -108,7 +121,7 @@ extension ControlPlane {
                         token: token
                     )
                 }
-            output.append(.commands(worker: worker, [command]))
+            tell(worker, [command])
         }
     }
 
@@ -145,14 +158,15 @@ extension ControlPlane {
             ExplanationRequest(
                 caller: caller,
                 room: params.room.rawValue,
-                subscription: subscription.id
+                subscription: subscription.id,
+                worker: entry.room.videoSeat(of: subscription)?.worker
             )
         )
-        guard let seat = entry.room.videoSeat(of: subscription) else {
+        guard let seat = entry.room.videoSeat(of: subscription), mayPass(seat.worker) else {
             return explained(nil, token)
         }
         let question = WorkerCommand.explain(seat.slot, token: token)
-        output.append(.commands(worker: seat.worker, [question]))
+        tell(seat.worker, [question])
     }
 
     mutating func explained(_ found: LayerExplanation?, _ token: UInt64) {

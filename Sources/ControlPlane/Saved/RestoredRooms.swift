@@ -52,6 +52,7 @@ extension ControlPlane {
             guard let change = rooms.entries[name]?.room.rebuildWorkers(&shared) else { continue }
             conclude(Room.Outcome(change: change), in: name, at: now)
         }
+        loseRestoredPlaces(at: now)
     }
 
     private mutating func restore(_ name: String, _ records: RestoredRecords) {
@@ -73,6 +74,9 @@ extension ControlPlane {
             for (worker, handles) in entry.room.handles {
                 used[worker, default: Room.Handles()].add(handles)
             }
+        }
+        if shared.remote != nil, let last = used.keys.max() {
+            shared.addPools(upTo: last + 1, setup.limits.identifiers)
         }
         for worker in shared.identifiers.indices {
             let highest =

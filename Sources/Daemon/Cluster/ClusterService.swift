@@ -5,6 +5,7 @@ import Nodes
 import RTP
 import Registry
 import Sockets
+import WorkerInterface
 
 /// A node's connection with the others: its logic, the registry's client and the links.
 struct ClusterService {
@@ -13,11 +14,17 @@ struct ClusterService {
     /// Set once the rooms that are left from before are known.
     private(set) var core: Cluster
     private var nextLoad: Instant
+    let counters: LinkFigures
+    /// Orders for the link thread.
+    private var orders: [LinkOrder] = []
 
     /// Opens the link's socket and begins to connect to the registry; `nil` without a cluster.
     struct Opening {
         let registry: RegistryClient
         let links: Links
+        /// Socket of the datagrams, on the port of the links.
+        let socket: UDPSocket
+        let counters = LinkFigures()
         fileprivate let node: NodeName
         fileprivate let region: String?
 
@@ -30,6 +37,7 @@ struct ClusterService {
             do throws(SystemError) {
                 let listener = try TCPListener.open(address)
                 links = Links(listener, try Self.identity(), own: node)
+                socket = try UDPSocket.open(listener.address)
                 self.registry = try RegistryClient(registry, name: "sfud \(node)")
             } catch {
                 throw .system("link", "\(error)")
@@ -48,6 +56,7 @@ struct ClusterService {
     init(_ opening: Opening, _ control: ControlPlane, at now: Instant) {
         registry = opening.registry
         links = opening.links
+        counters = opening.counters
         let setup = NodeSetup(
             name: opening.node,
             boot: control.bootID,
@@ -82,11 +91,21 @@ struct ClusterService {
         for update in registry.updates.drain().messages { core.receive(update, at: now) }
     }
 
+    /// Orders for the link thread, in order.
+    mutating func takeOrders() -> [LinkOrder] {
+        defer { orders = [] }
+        return orders
+    }
+
     /// Takes what the links have brought.
     mutating func takeNews(at now: Instant) {
         for news in links.takeNews() {
             switch news {
             case .up(let node): core.linkChanged(node, isUp: true, at: now)
+            case .keys(let node, let keys):
+                guard let text = core.address(of: node), let address = Address(endpoint: text)
+                else { continue }
+                orders.append(.connect(node.rawValue, address, keys))
             case .down(let node): core.linkChanged(node, isUp: false, at: now)
             case .message(let node, let message): core.receive(message, from: node, at: now)
             case .roundTrip(let node, let milliseconds):

@@ -7,6 +7,7 @@ import Nodes
 import RTP
 import Registry
 import Sockets
+import WorkerInterface
 
 // The loop's part in a cluster: calls go to the room's node, and events come from there.
 extension EventLoop {
@@ -62,6 +63,9 @@ extension EventLoop {
     mutating func carryOutCluster(at now: Instant) {
         while true {
             cluster?.takeNews(at: now)
+            if let orders = cluster?.takeOrders(), !orders.isEmpty {
+                workers[setup.workers + 1].commands.post(orders.map { .link($0) })
+            }
             guard let output = cluster?.withCore({ $0.takeOutput() }), !output.isEmpty else {
                 return
             }
@@ -75,8 +79,9 @@ extension EventLoop {
             let id = ConnectionID(rawValue: connection)
             let unixTime = Double(kernel_unix_nanoseconds()) / 1e9
             carryOut(at: now)
+            let node = cluster?.core.caller(of: connection)?.rawValue
             cluster?.withCore { $0.executes(connection) }
-            control.receive(request, from: id, at: now, unixTime: unixTime)
+            control.receive(request, from: id, by: node, at: now, unixTime: unixTime)
             carryOut(at: now)
             cluster?.withCore { $0.executes(nil) }
             guard let room else { return }
@@ -89,6 +94,26 @@ extension EventLoop {
         case .disconnect(let node): cluster?.links.disconnect(node)
         case .send(let node, let message): cluster?.links.send(message, to: node)
         case .trust(let fingerprints): cluster?.links.trust(fingerprints)
+        case .linked(let node):
+            let facts = control.placeFacts
+            cluster?.withCore { $0.describe(facts, to: node) }
+        case .described(let node, let facts):
+            control.takePlaceFacts(facts, of: node.rawValue, at: now)
+            carryOut(at: now)
+        case .place(let node, let isFromHome, let message):
+            if isFromHome {
+                control.receivePlaceCommands(message, from: node.rawValue, at: now)
+            } else {
+                control.receivePlaceEvents(message, from: node.rawValue, at: now)
+            }
+            carryOut(at: now)
+        case .placesLost(let node, let asHome):
+            if asHome {
+                control.losePlaces(at: node.rawValue, at: now)
+            } else {
+                control.endGuests(of: node.rawValue, at: now)
+            }
+            carryOut(at: now)
         case .endRoom(let room):
             control.end(room, reason: Cluster.lossReason, at: now)
             carryOut(at: now)
@@ -146,6 +171,16 @@ extension EventLoop {
     mutating func tell(_ event: EventLine, in room: String, seq: UInt64, at now: Instant) {
         guard cluster != nil else { return ipc.event(event, in: room) }
         cluster?.withCore { $0.tell(event.line, event.name, in: room, seq: seq, at: now) }
+    }
+
+    /// Sends a message about participants to another node.
+    mutating func sendPlace(_ message: [UInt8], to node: String, asHome: Bool) {
+        guard let name = NodeName(rawValue: node) else { return }
+        let unixTime = Double(kernel_unix_nanoseconds()) / 1e9
+        cluster?.withCore { core in
+            core.unixTime = unixTime
+            core.send(message, to: name, asHome: asHome)
+        }
     }
 
     /// Takes this node out of the registry, so that nobody waits for its lease to end.

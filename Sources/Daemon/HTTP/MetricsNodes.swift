@@ -10,6 +10,7 @@ struct MetricsNodes {
     private var strangers: UInt64 = 0
     private var waiting = 0
     private var counters = ClusterCounters()
+    private var media = LinkCounters()
 
     init() {}
 
@@ -21,6 +22,7 @@ struct MetricsNodes {
         strangers = cluster.links.strangers
         waiting = cluster.core.waitingCount
         counters = cluster.core.counters
+        media = cluster.counters.present
     }
 
     /// Adds their metrics.
@@ -45,7 +47,26 @@ struct MetricsNodes {
         for (name, help, path) in Self.sums {
             page.add(name, .counter, help, Double(counters[keyPath: path]))
         }
+        for (name, help, path) in Self.mediaSums {
+            page.add(name, .counter, help, Double(media[keyPath: path]))
+        }
     }
+
+    private static let mediaSums: [(String, String, any KeyPath<LinkCounters, UInt64> & Sendable)] =
+        [
+            ("sfud_link_datagrams_in_total", "Datagrams of other nodes.", \.datagramsIn),
+            ("sfud_link_bytes_in_total", "Their bytes.", \.bytesIn),
+            ("sfud_link_datagrams_out_total", "Datagrams to other nodes.", \.datagramsOut),
+            ("sfud_link_bytes_out_total", "Their bytes.", \.bytesOut),
+            ("sfud_link_datagrams_refused_total", "Datagrams refused.", \.datagramsRefused),
+            ("sfud_link_packets_in_total", "Media packets of other nodes.", \.packetsIn),
+            ("sfud_link_packets_out_total", "Media packets to other nodes.", \.packetsOut),
+            ("sfud_link_packets_repeated_total", "Of those, sent again.", \.packetsRepeated),
+            ("sfud_link_packets_missed_total", "Packets asked for again.", \.packetsMissed),
+            ("sfud_link_packets_unwanted_total", "Packets without a right.", \.packetsUnwanted),
+            ("sfud_link_packets_refused_total", "Packets not kept.", \.packetsRefused),
+            ("sfud_link_packets_too_long_total", "Packets too long.", \.packetsTooLong),
+        ]
 
     private static let sums: [(String, String, any KeyPath<ClusterCounters, UInt64> & Sendable)] =
         [

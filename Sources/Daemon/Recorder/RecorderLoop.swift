@@ -144,7 +144,7 @@ extension RecorderLoop {
         case .tap(let order): apply(order, at: now)
         case .fence(let epoch): fence(epoch, at: now)
         case .configure, .close, .resume, .endResumption, .bind, .limit, .feature, .relay, .hold,
-            .explain, .report, .reportTransports:
+            .explain, .report, .reportTransports, .lease, .link:
             break  // For transports and subscriptions; the recorder has none.
         }
     }

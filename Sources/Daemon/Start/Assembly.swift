@@ -47,7 +47,15 @@ struct Assembly {
                 limits: configuration.limits.recording,
                 directory: configuration.recordings
             )
-            let workers = try start(sockets, listeners, identity, engine, calls, disk)
+            let workers = try start(
+                sockets,
+                listeners,
+                identity,
+                engine,
+                calls,
+                disk,
+                cluster
+            )
             let poller = try EventLoop.poller(ipc, http, workers, cluster, signals: signals)
             var ready = "ready ipc=\(socket.path) udp=\(setup.udp.joined(separator: ","))"
             if !setup.tcp.isEmpty { ready += " tcp=\(setup.tcp.joined(separator: ","))" }
@@ -130,11 +138,14 @@ struct Assembly {
         _ identity: DTLSIdentity,
         _ engine: SRTPEngine,
         _ calls: CallMemory,
-        _ disk: DiskWriter
+        _ disk: DiskWriter,
+        _ cluster: ClusterService.Opening?
     ) throws(SystemError) -> [Worker] {
         var workers: [Worker] = []
-        // One more port for the recorder, which reads the packets that workers mirror to it.
-        let relays = try RelayNetwork(workers: sockets.count + 1)
+        // One more port for the recorder, which reads the packets that workers mirror to it, and
+        // one for the links to other nodes.
+        let relays = try RelayNetwork(workers: sockets.count + (cluster == nil ? 1 : 2))
+        let leases = cluster == nil ? nil : LeaseTable()
         for (index, own) in sockets.enumerated() {
             let setup = Worker.Setup(
                 index: index,
@@ -144,6 +155,7 @@ struct Assembly {
                 identity: identity,
                 engine: engine,
                 relays: relays,
+                leases: leases,
                 log: log,
                 sendQueue: configuration.limits.sendQueue,
                 streams: configuration.limits.streams,
@@ -163,6 +175,19 @@ struct Assembly {
             log: log
         )
         workers.append(try Worker(recorder))
+        guard let cluster, let leases else { return workers }
+        let link = LinkThread.Setup(
+            index: sockets.count + 1,
+            relays: relays,
+            leases: leases,
+            socket: cluster.socket,
+            limits: configuration.limits.core,
+            identity: identity,
+            engine: engine,
+            counters: cluster.counters,
+            log: log
+        )
+        workers.append(try Worker(link))
         return workers
     }
 

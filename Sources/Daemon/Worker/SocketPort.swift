@@ -13,6 +13,7 @@ struct SocketPort: ~Copyable, WorkerPort {
     let events: Mailbox<WorkerEvent>
     var poller: Poller
     var relays: WorkerRelays
+    private let leases: LeaseTable?
     var udpSender: UDPSender
     private var inbox = Inbox()
     /// Buffer for datagrams that arrive while a batch is sent; small, so that few are deferred and
@@ -37,6 +38,7 @@ struct SocketPort: ~Copyable, WorkerPort {
         self.commands = commands
         self.events = events
         relays = WorkerRelays(setup.relays, worker: setup.index)
+        leases = setup.leases
         udpSender = UDPSender(setup.sockets, limits: setup.sendQueue)
         streams = TCPConnections(setup.listeners, limits: setup.streams)
         locals = LocalAddresses(setup.sockets)
@@ -74,6 +76,8 @@ extension SocketPort {
     func cpuTime() -> Int64 { kernel_thread_nanoseconds() }
 
     mutating func rest(until end: Instant) { kernel_sleep_until(end.nanoseconds) }
+
+    func leaseEnd(of home: Int) -> Instant { leases?.end(of: home) ?? .init(nanoseconds: 0) }
 
     mutating func prepareToSleep() -> Bool { relays.rest() }
 

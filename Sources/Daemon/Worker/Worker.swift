@@ -20,6 +20,8 @@ final class Worker: Sendable {
         var engine: SRTPEngine
         /// Rings to the other workers, if there are any.
         var relays: RelayNetwork?
+        /// Leases on the rooms of other nodes; `nil` without a cluster.
+        var leases: LeaseTable?
         var log: Log
         var sendQueue = SendQueueLimits()
         var streams = TCPConnectionLimits()
@@ -43,6 +45,13 @@ final class Worker: Sendable {
         commands = try Mailbox()
         events = try Mailbox()
         Self.start(setup, commands, events)
+    }
+
+    /// Starts the link thread, which ends in the same way.
+    init(_ setup: LinkThread.Setup) throws(SystemError) {
+        commands = try Mailbox()
+        events = try Mailbox()
+        LinkThread.start(setup, commands, events)
     }
 
     private static func start(

@@ -72,6 +72,9 @@ package protocol WorkerPort: ~Copyable {
     /// Receives a batch of relayed packets; returns whether there was any.
     mutating func receiveRelayed(into core: inout Core, at now: Instant) -> Bool
 
+    /// End of this node's lease on the rooms of another home.
+    func leaseEnd(of home: Int) -> Instant
+
     // Mailboxes.
     /// Takes all commands; `closed` means that no more will follow.
     mutating func drainCommands() -> (messages: [WorkerCommand], closed: Bool)

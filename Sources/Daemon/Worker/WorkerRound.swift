@@ -54,6 +54,7 @@ package struct WorkerRound: ~Copyable {
         let (ready, reads) = sleep(through: &port)
         guard !core.isResuming else { return resume(fromReady: ready, through: &port) }
         let now = wakeTime
+        if core.hasLeases { reviewLeases(at: now, through: &port) }
         receiveDeferred(at: now, through: &port)
         let hasCommands = receive(fromReady: ready, reads, at: now, through: &port)
         coalescer.noteRound(received: received, at: now)
@@ -176,6 +177,15 @@ package struct WorkerRound: ~Copyable {
         // the datagrams that the commands have revoked.
         port.withdraw(core.takeRevokedSSRCs())
         return !closed
+    }
+
+    /// Closes the gates under leases that are over, before anything else leaves.
+    private mutating func reviewLeases(
+        at now: Instant,
+        through port: inout some WorkerPort & ~Copyable
+    ) {
+        core.reviewLeases(at: now) { port.leaseEnd(of: $0) }
+        port.withdraw(core.takeRevokedSSRCs())
     }
 
     /// Reports the thread's load to the core, which sheds load when it is too high.

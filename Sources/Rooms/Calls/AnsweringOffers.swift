@@ -57,7 +57,11 @@ extension Room {
             try transaction.shared.memory.refuseMore()
             try transaction.shared.load.refuseTransport()
         }
-        guard let worker = placement.workerForTransport(transaction.shared),
+        guard
+            let worker = placement.workerForTransport(
+                transaction.shared,
+                at: participant.node
+            ),
             let id = transaction.shared.identifiers[worker].transports.allocate()
         else {
             throw .limitReached(
@@ -78,7 +82,7 @@ extension Room {
         _ transaction: inout RoomTransaction
     ) -> Negotiation {
         if let negotiated = placement.negotiated[transport.place] { return negotiated.negotiation }
-        var local = transaction.shared.locals[transport.place.worker]
+        var local = transaction.shared.local(of: transport.place.worker)
         // A CNAME of its own for each transport, so that nobody is recognized by it (RFC 7022
         // §4.2).
         local.cname = String(transaction.shared.random.next(), radix: 36)

@@ -50,6 +50,8 @@ extension Room {
         package var role: String?
         package var mode: Mode?
         package var vocabulary: ModeVocabulary?
+        /// Other node to which the participant connects; `nil` for this one.
+        package var node: String?
         /// Whether the call is refused if the participant is in the room.
         package var refusesTakeover = false
 

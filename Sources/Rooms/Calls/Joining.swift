@@ -58,7 +58,8 @@ extension Room {
             admitted: !settings.knock || isModerator,
             connection: .none,
             joined: transaction.shared.unixTime,
-            session: Session(began: transaction.shared.now)
+            session: Session(began: transaction.shared.now),
+            node: call.node
         )
         participants[participant.id] = participant
         if participant.admitted {
@@ -90,6 +91,7 @@ extension Room {
         participant.name = call.name ?? participant.name
         participant.connection = .none
         participant.mode = call.mode ?? participant.mode
+        participant.node = call.node
         participants[participant.id] = participant
         moderation.hosts.expect(participant.id, at: transaction.shared.now)
         reconcile(publisher: participant.id, ending: EndReason.takeover, &transaction)

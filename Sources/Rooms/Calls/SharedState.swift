@@ -6,6 +6,8 @@ extension Room {
         /// Handle pools, one for each worker.
         package var identifiers: [WorkerIdentifiers]
         package var locals: [LocalParameters]
+        /// Workers of other nodes; `nil` without a cluster.
+        package var remote: RemotePlaces?
         package var random: RandomSource
         package var lastSubscription: UInt64 = 0
         /// Service for recordings and other outputs; `nil`: not available.

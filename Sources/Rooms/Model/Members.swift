@@ -28,6 +28,8 @@ extension Room {
         /// Subscription numbers, in creation order.
         package internal(set) var subscriptions: [UInt64] = []
         package internal(set) var streams: [String] = []
+        /// Other node to which the participant connects; `nil` for this one.
+        package internal(set) var node: String?
 
         package var isListed: Bool { admitted }
         /// Whether it is a moderator who has been admitted.

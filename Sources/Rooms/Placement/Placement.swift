@@ -23,14 +23,16 @@ extension Room {
 
         func owner(of resource: WorkerResource) -> String? { owners[resource] }
 
-        /// Returns the worker for a new transport, if any has a handle left.
+        /// Returns the worker for a new transport of a participant at this node or at another one,
+        /// if any has a handle left.
         ///
         /// It is the least loaded of the workers that the room uses already, because media within
         /// one worker needs no mirrors. If that one has over `workerSpread` transports more than
         /// the least loaded of all, the room spreads to the latter.
-        func workerForTransport(_ shared: Shared) -> Int? {
+        func workerForTransport(_ shared: Shared, at node: String?) -> Int? {
             let load = shared.identifiers.map(\.transports.used)
-            let open = load.indices.filter { shared.identifiers[$0].transports.available > 0 }
+            let places = shared.places(at: node)
+            let open = places.filter { shared.identifiers[$0].transports.available > 0 }
             let calm = open.filter { !shared.load.isOverloaded($0) }
             let free = calm.isEmpty ? open : calm
             func least(_ workers: [Int]) -> Int? { workers.min { (load[$0], $0) < (load[$1], $1) } }

@@ -59,7 +59,7 @@ extension Room {
         participant.session.settleAll()
         for index in participant.transports.indices {
             let worker = participant.transports[index].place.worker
-            guard shared.locals.indices.contains(worker) else {
+            guard shared.hasPlace(worker) else {
                 throw InconsistentParts(cause: "worker \(worker) is missing")
             }
             let place = participant.transports[index].place
@@ -77,9 +77,9 @@ extension Room {
     private mutating func restore(_ negotiations: [SavedNegotiation], _ shared: Shared) {
         for saved in negotiations {
             let worker = saved.transport.worker
-            guard shared.locals.indices.contains(worker) else { continue }
+            guard shared.hasPlace(worker) else { continue }
             var negotiation = saved.state.negotiation
-            negotiation.take(shared.locals[worker])
+            if shared.locals.indices.contains(worker) { negotiation.take(shared.locals[worker]) }
             placement.negotiated[saved.transport] = NegotiatedState(
                 negotiation,
                 saved.state.configuration

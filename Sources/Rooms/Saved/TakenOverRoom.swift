@@ -80,6 +80,8 @@ extension Room {
             let local = shared.locals.first
         else { throw InconsistentParts(cause: "no host has so many workers") }
         var scene = shared
+        // Numbers of places are the other host's, too.
+        scene.remote = nil
         scene.locals = Array(repeating: local, count: last + 1)
         scene.identifiers = scene.locals.map { _ in
             WorkerIdentifiers(transports: 0, publications: 0, slots: 0)
@@ -116,8 +118,8 @@ extension Room {
         }
     }
 
-    /// Workers of a host; more are a damaged record.
-    private static let workerLimit = 1_024
+    /// Workers of a host and places of others; more are a damaged record.
+    private static let workerLimit = 512 + RemotePlaces.limit
 }
 
 extension Room.Saved {
@@ -138,9 +140,10 @@ extension Room.Saved {
 }
 
 extension Room.SavedParticipant {
-    /// The same with slots that carry nothing.
+    /// The same with slots that carry nothing, at the room's home.
     fileprivate var unbound: Self {
         var participant = participant
+        participant.node = nil
         for transport in participant.transports.indices {
             for slot in participant.transports[transport].slots.indices {
                 participant.transports[transport].slots[slot].bound = nil

@@ -9,6 +9,8 @@ struct Publication: ~Copyable {
         case transport(TransportIndex)
         /// Relay from another worker: this is a mirror.
         case mirror(of: RelayTarget)
+        /// Link from another node: for this node's workers it is the home.
+        case link
     }
 
     /// Mirror that packets are relayed to.
@@ -63,6 +65,11 @@ struct Publication: ~Copyable {
     /// Whether a mirror requests the warm picture from its home, as often as `asks` says.
     var wantsPicture = false
 
+    /// Encodings that other nodes want of a mirror in the link thread, one bit each.
+    var exported: UInt8 = 0
+    /// Lease under which the gate may be open, if its room's home is another node.
+    var lease: Lease?
+
     /// Mirrors in other workers, which are sent all packets that pass the gate.
     var mirrors = UncountedArray<RelayDestination>(capacity: 1)
 
@@ -91,26 +98,26 @@ struct Publication: ~Copyable {
         wanted =
             switch origin {
             case .transport: .max
-            case .mirror: 0
+            case .mirror, .link: 0
             }
         for format in configuration.formats { formats.append(format) }
     }
 
-    /// Whether it has subscribers in this worker or mirrors in others.
-    var hasViewers: Bool { !subscribers.isEmpty || !mirrors.isEmpty }
+    /// Whether it has subscribers in this worker, or mirrors in others or at other nodes.
+    var hasViewers: Bool { !subscribers.isEmpty || !mirrors.isEmpty || exported != 0 }
 
     /// Transport that it arrives on; a mirror has none.
     var transport: TransportIndex? {
         switch origin {
         case .transport(let transport): transport
-        case .mirror: nil
+        case .mirror, .link: nil
         }
     }
 
     /// Home publication of a mirror; `nil` for a home.
     var home: RelayTarget? {
         switch origin {
-        case .transport: nil
+        case .transport, .link: nil
         case .mirror(let home): home
         }
     }

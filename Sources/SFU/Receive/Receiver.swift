@@ -41,6 +41,9 @@ struct Receiver: ~Copyable {
     /// Next deadline of the mirrors.
     var mirrorsDue: Instant?
 
+    /// Publications whose gate is open under a lease of their room's home.
+    var leased = UncountedArray<PublicationIndex>()
+
     var drops = DropCounters()
     /// Drops of relayed packets in a mirror; the home has counted those packets as forwarded.
     var relayDrops = DropCounters()

@@ -51,7 +51,7 @@ extension Relays {
     /// Ends the relay of a publication that is removed, at its home or in a mirror.
     mutating func removeRelays(of publication: PublicationIndex, _ receiver: inout Receiver) {
         setMirrors(of: publication, to: [], &receiver)
-        guard receiver.publications[publication].home != nil else { return }
+        guard receiver.publications[publication].transport == nil else { return }
         receiver.mirrors.remove(publication)
         if receiver.mirrors.isEmpty { receiver.mirrorsDue = nil }
     }
@@ -307,9 +307,14 @@ extension Relays {
         through port: inout RelayPort,
         _ receiver: borrowing Receiver
     ) {
-        guard let home = receiver.publications[publication].home, port.reaches(home.worker) else {
+        guard let home = receiver.publications[publication].home else {
+            // Its home is another node.
+            if !linkRequests.contains(where: { $0.0 == publication && $0.1 == position }) {
+                linkRequests.append((publication, position))
+            }
             return
         }
+        guard port.reaches(home.worker) else { return }
         let request = RelayMessage(
             .keyframeRequested,
             to: home.publication,

@@ -13,6 +13,8 @@ struct Relays: ~Copyable {
     var held = UncountedArray<PublicationIndex>()
     /// Publications with a mirror that has asked for the warm picture.
     var pictureRequests = UncountedArray<PublicationIndex>()
+    /// Keyframe requests for the homes at other nodes: publication and position of the encoding.
+    var linkRequests: [(PublicationIndex, Int)] = []
     /// Number of publications that are relayed to other workers.
     var relayedCount = 0
     var counters = Counters()

@@ -10,6 +10,15 @@ extension Core {
     mutating func gate(_ id: PublicationID, open: Bool, at now: Instant) {
         guard receiver.publications.contains(id) else { return }
         let publication = id.place
+        if receiver.publications[publication].lease?.hasLapsed == true {
+            receiver.publications[publication].lease?.isWantedOpen = open
+            return
+        }
+        set(publication, open: open, at: now)
+    }
+
+    /// Opens or closes a gate, whoever wants it.
+    mutating func set(_ publication: PublicationIndex, open: Bool, at now: Instant) {
         guard receiver.publications[publication].isOpen != open else { return }
         if !open {
             receiver.note(receiver.publications[publication].speech.close(), of: publication)

@@ -79,6 +79,7 @@ extension Core {
         )
         forwarder.loseViewers(of: publication, transports, receiver)
         relays.removeRelays(of: publication, &receiver)
+        if receiver.publications[publication].lease != nil { receiver.leased.remove(publication) }
         if let transport = receiver.publications[publication].transport {
             transports[transport].publications.remove(publication)
         }

@@ -177,6 +177,8 @@ extension SimulatedPort {
 
 // Relaying and mailboxes.
 extension SimulatedPort {
+    func leaseEnd(of home: Int) -> Instant { Instant(nanoseconds: .max) }
+
     mutating func relay(from core: inout Core, at now: Instant) {
         core.relay(into: &worker.relays, at: now)
         guard !worker.omissions.contains(.publishing) else { return }

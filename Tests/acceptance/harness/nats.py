@@ -76,3 +76,16 @@ async def finds(daemon, states: dict[str, str], registry: str = "reached", secon
         )
 
     await until(seen, f"{states}, registry {registry}", seconds)
+
+
+async def linked(daemon, *others: str) -> None:
+    """Awaits that media comes through from a daemon to others and back."""
+
+    async def all_linked():
+        lines = [line for line in daemon.log_text().splitlines() if "link media" in line]
+        return all(
+            any(f"node={other}" in line and "media=up" in line for line in lines)
+            for other in others
+        )
+
+    await until(all_linked, f"media links to {others}", 15)

@@ -1,0 +1,125 @@
+import Rooms
+import WorkerInterface
+
+/// Handles of one kind that another home uses in a worker here, with ours.
+struct GuestHandles<Kind> {
+    private var ours: [Handle<Kind>: Handle<Kind>] = [:]
+    private var theirs: [Handle<Kind>: Handle<Kind>] = [:]
+
+    var isEmpty: Bool { ours.isEmpty }
+    /// All handles of ours.
+    var used: [Handle<Kind>] { Array(theirs.keys) }
+
+    subscript(their handle: Handle<Kind>) -> Handle<Kind>? { ours[handle] }
+    subscript(our handle: Handle<Kind>) -> Handle<Kind>? { theirs[handle] }
+
+    mutating func add(_ their: Handle<Kind>, as our: Handle<Kind>) {
+        ours[their] = our
+        theirs[our] = their
+    }
+
+    /// Removes a handle of ours, and the other home's.
+    mutating func remove(our handle: Handle<Kind>) {
+        guard let their = theirs.removeValue(forKey: handle) else { return }
+        ours[their] = nil
+    }
+}
+
+/// Objects of another home's rooms in one worker of this node.
+struct GuestWorker {
+    /// Publications and slots of a transport, by the home's handles.
+    struct Objects {
+        var publications: Set<PublicationID> = []
+        var slots: Set<SlotID> = []
+    }
+
+    /// Number that the home has given to this worker.
+    var place: Int
+    var transports = GuestHandles<HandleKind.Transport>()
+    var publications = GuestHandles<HandleKind.Publication>()
+    var slots = GuestHandles<HandleKind.Slot>()
+    var objects: [TransportID: Objects] = [:]
+    /// Mirrors, by the home's handles.
+    var mirrors: Set<PublicationID> = []
+    /// Homes of the mirrors whose publications are at this node, in the home's words.
+    var homes: [PublicationID: RelayTarget] = [:]
+
+    init(place: Int) { self.place = place }
+
+    /// Forgets a handle of ours that no worker uses any longer.
+    mutating func forget(_ resource: Room.WorkerResource) {
+        switch resource {
+        case .transport(_, let id): transports.remove(our: id)
+        case .publication(_, let id): publications.remove(our: id)
+        case .slot(_, let id): slots.remove(our: id)
+        case .subscription, .tap: break
+        }
+    }
+}
+
+/// A fence of another home that workers here have to pass.
+struct GuestFence {
+    var home: String
+    var worker: Int
+    var epoch: UInt64
+    var waiting: Set<Int>
+    var packets: UInt64 = 0
+    var freed: [Room.WorkerResource]
+}
+
+/// Participants of other homes' rooms at this node.
+struct Guests {
+    /// Another home with participants here.
+    struct Home {
+        /// Number of this node's lease on its rooms.
+        var lease: Int
+        var workers: [Int: GuestWorker] = [:]
+    }
+
+    var homes: [String: Home] = [:]
+    /// Numbers of leases stay with their homes.
+    private var leases: [String: Int] = [:]
+    private(set) var fences: [UInt64: GuestFence] = [:]
+    private var tokens: [UInt64: (home: String, token: UInt64)] = [:]
+    private var lastNumber: UInt64 = 0
+
+    /// Fences and tokens from here on are those of guests; above are those of statistics samples.
+    static let firstNumber: UInt64 = 1 << 61
+
+    var isEmpty: Bool { homes.isEmpty && fences.isEmpty }
+    var transportCount: Int {
+        homes.values.reduce(0) { sum, home in
+            home.workers.values.reduce(sum) { $0 + $1.transports.used.count }
+        }
+    }
+
+    mutating func lease(of home: String) -> Int {
+        let lease = leases[home] ?? leases.count
+        leases[home] = lease
+        return lease
+    }
+
+    mutating func add(_ fence: GuestFence) -> UInt64 {
+        lastNumber += 1
+        fences[Self.firstNumber + lastNumber] = fence
+        return Self.firstNumber + lastNumber
+    }
+
+    /// Notes that a worker has passed a guest's fence; returns the fence when all have.
+    mutating func pass(_ epoch: UInt64, by worker: Int, _ packets: UInt64) -> GuestFence? {
+        fences[epoch]?.waiting.remove(worker)
+        fences[epoch]?.packets &+= packets
+        guard let fence = fences[epoch], fence.waiting.isEmpty else { return nil }
+        return fences.removeValue(forKey: epoch)
+    }
+
+    mutating func add(_ token: UInt64, of home: String) -> UInt64 {
+        lastNumber += 1
+        tokens[Self.firstNumber + lastNumber] = (home, token)
+        return Self.firstNumber + lastNumber
+    }
+
+    mutating func take(_ token: UInt64) -> (home: String, token: UInt64)? {
+        tokens.removeValue(forKey: token)
+    }
+}

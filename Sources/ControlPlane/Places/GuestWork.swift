@@ -1,0 +1,258 @@
+import Rooms
+import WorkerInterface
+
+/// Execution of a batch of another home's commands for one worker here.
+struct GuestWork {
+    let home: String
+    let worker: Int
+    /// This node's name.
+    let own: String
+    var routed = RoutedCommands()
+    var events: [RemoteEvent] = []
+    /// Fences behind the commands, by the home's numbers.
+    var fences: [UInt64] = []
+
+    init(home: String, worker: Int, own: String) {
+        self.home = home
+        self.worker = worker
+        self.own = own
+    }
+
+    mutating func execute(
+        _ command: RemoteCommand,
+        _ places: inout Places,
+        _ pools: inout [WorkerIdentifiers]
+    ) {
+        guard var guests = places.guests.homes[home]?.workers[worker] else { return }
+        defer { places.guests.homes[home]?.workers[worker] = guests }
+        switch command {
+        case .configure(let id, let configuration):
+            configure(id, configuration, &guests, &places, &pools)
+        case .close(let id): close(id, &guests, &places)
+        case .gate(let id, let open):
+            guard let our = guests.publications[their: id] else { break }
+            places.routes.gate(target(our), open: open, &routed)
+            routed.worker.append(.gate(our, open: open))
+        case .bind(let id, let binding):
+            guard let slot = guests.slots[their: id] else { break }
+            routed.worker.append(.bind(slot, binding.flatMap { translated($0, guests) }))
+        case .limit(let id, let cap):
+            guard let our = guests.publications[their: id] else { break }
+            routed.worker.append(.limit(our, cap))
+        case .feature(let id, let isFeatured):
+            guard let our = guests.publications[their: id] else { break }
+            routed.worker.append(.feature(our, isFeatured))
+        case .mirror(let mirror, let place):
+            self.mirror(mirror, at: place, &guests, &places, &pools)
+        case .unmirror(let id):
+            guard let our = guests.publications[their: id], guests.mirrors.remove(id) != nil
+            else { break }
+            guests.homes[id] = nil
+            places.routes.unmirror(target(our), &routed)
+            routed.worker.append(.unmirror(our))
+            routed.freed.append(.publication(worker: worker, our))
+        case .relay(let id, let targets, let at):
+            relay(id, targets, at, guests, &places, &pools)
+        case .explain(let id, let token):
+            guard let slot = guests.slots[their: id] else {
+                events.append(.explained(token: token, nil))
+                break
+            }
+            let ours = places.guests.add(token, of: home)
+            routed.worker.append(.explain(slot, token: ours))
+        case .reportTransports(let ids, let token):
+            let ours = places.guests.add(token, of: home)
+            let known = ids.compactMap { guests.transports[their: $0] }
+            routed.worker.append(.reportTransports(known, token: ours))
+        case .fence(let epoch): fences.append(epoch)
+        }
+    }
+
+    private func target(_ publication: PublicationID) -> RelayTarget {
+        RelayTarget(worker: worker, publication: publication)
+    }
+
+    private func translated(_ binding: Binding, _ guests: GuestWorker) -> Binding? {
+        guard let our = guests.publications[their: binding.publication] else { return nil }
+        var translated = binding
+        translated.publication = our
+        translated.from = nil
+        return translated
+    }
+
+    private mutating func configure(
+        _ id: TransportID,
+        _ configuration: TransportConfiguration,
+        _ guests: inout GuestWorker,
+        _ places: inout Places,
+        _ pools: inout [WorkerIdentifiers]
+    ) {
+        let wanted = GuestWorker.Objects(
+            publications: Set(configuration.publications.map(\.id)),
+            slots: Set(configuration.slots.map(\.id))
+        )
+        let new = wanted.publications.filter { guests.publications[their: $0] == nil }
+        guard hasRoom(for: id, wanted, guests, pools) else {
+            // The home ends the transport, and its client may try again.
+            return events.append(.transport(id, .disconnected(.timeout)))
+        }
+        if guests.transports[their: id] == nil, let our = pools[worker].transports.allocate() {
+            guests.transports.add(id, as: our)
+        }
+        for publication in new {
+            guard let our = pools[worker].publications.allocate() else { break }
+            guests.publications.add(publication, as: our)
+        }
+        for slot in wanted.slots where guests.slots[their: slot] == nil {
+            guard let our = pools[worker].slots.allocate() else { break }
+            guests.slots.add(slot, as: our)
+        }
+        free(guests.objects[id], except: wanted, guests, &places)
+        guests.objects[id] = wanted
+        var ours = configuration
+        for index in ours.publications.indices {
+            guard let our = guests.publications[their: ours.publications[index].id] else { return }
+            ours.publications[index].id = our
+        }
+        for index in ours.slots.indices {
+            guard let our = guests.slots[their: ours.slots[index].id] else { return }
+            ours.slots[index].id = our
+        }
+        guard let transport = guests.transports[their: id] else { return }
+        places.routes.configure(ours.publications, in: worker, &routed)
+        routed.worker.append(.configure(transport, ours))
+        for publication in new {
+            hold(guests.publications[their: publication], places)
+        }
+    }
+
+    private func hasRoom(
+        for id: TransportID,
+        _ wanted: GuestWorker.Objects,
+        _ guests: GuestWorker,
+        _ pools: [WorkerIdentifiers]
+    ) -> Bool {
+        let isNew = guests.transports[their: id] == nil
+        let publications = wanted.publications.count { guests.publications[their: $0] == nil }
+        let slots = wanted.slots.count { guests.slots[their: $0] == nil }
+        return pools[worker].transports.available >= (isNew ? 1 : 0)
+            && pools[worker].publications.available >= publications
+            && pools[worker].slots.available >= slots
+    }
+
+    /// Lets a publication's gate be open under the home's lease only.
+    private mutating func hold(_ publication: PublicationID?, _ places: Places) {
+        guard let publication, let lease = places.guests.homes[home]?.lease else { return }
+        routed.worker.append(.lease(publication, of: lease))
+    }
+
+    private mutating func free(
+        _ objects: GuestWorker.Objects?,
+        except kept: GuestWorker.Objects,
+        _ guests: GuestWorker,
+        _ places: inout Places
+    ) {
+        guard let objects else { return }
+        for id in objects.publications.subtracting(kept.publications) {
+            guard let our = guests.publications[their: id] else { continue }
+            places.routes.forget(target(our), &routed)
+            routed.freed.append(.publication(worker: worker, our))
+        }
+        for id in objects.slots.subtracting(kept.slots) {
+            guard let our = guests.slots[their: id] else { continue }
+            routed.freed.append(.slot(worker: worker, our))
+        }
+    }
+
+    private mutating func close(
+        _ id: TransportID,
+        _ guests: inout GuestWorker,
+        _ places: inout Places
+    ) {
+        guard let our = guests.transports[their: id] else { return }
+        free(guests.objects.removeValue(forKey: id), except: .init(), guests, &places)
+        routed.worker.append(.close(our))
+        routed.freed.append(.transport(worker: worker, our))
+    }
+
+    private mutating func mirror(
+        _ mirror: Mirror,
+        at place: RemotePlace,
+        _ guests: inout GuestWorker,
+        _ places: inout Places,
+        _ pools: inout [WorkerIdentifiers]
+    ) {
+        let id = mirror.configuration.id
+        let isNew = guests.publications[their: id] == nil
+        if isNew {
+            guard let our = pools[worker].publications.allocate() else { return }
+            guests.publications.add(id, as: our)
+            guests.mirrors.insert(id)
+        }
+        guard let our = guests.publications[their: id], guests.mirrors.contains(id) else { return }
+        var made = mirror
+        made.configuration.id = our
+        made.from = nil
+        if place.node == own {
+            guard let origin = origin(mirror.home, at: place, guests, places) else { return }
+            made.home = origin
+            guests.homes[id] = mirror.home
+            routed.worker.append(.mirror(made))
+        } else {
+            let routedMirror = places.routes.mirror(
+                made,
+                in: worker,
+                of: StreamName(home: home, target: mirror.home),
+                at: place.node,
+                &pools,
+                &routed
+            )
+            guard let routedMirror else { return }
+            routed.worker.append(.mirror(routedMirror))
+        }
+        if isNew { hold(our, places) }
+    }
+
+    /// Returns the publication of a worker of this node that the home names.
+    private func origin(
+        _ target: RelayTarget,
+        at place: RemotePlace,
+        _ guests: GuestWorker,
+        _ places: Places
+    ) -> RelayTarget? {
+        let known =
+            place.worker == worker ? guests : places.guests.homes[home]?.workers[place.worker]
+        return known?.publications[their: target.publication].map {
+            RelayTarget(worker: place.worker, publication: $0)
+        }
+    }
+
+    private mutating func relay(
+        _ id: PublicationID,
+        _ targets: [RelayTarget],
+        _ at: [RemotePlace],
+        _ guests: GuestWorker,
+        _ places: inout Places,
+        _ pools: inout [WorkerIdentifiers]
+    ) {
+        guard let our = guests.publications[their: id] else { return }
+        var found: [RoutedTarget] = []
+        for (target, place) in zip(targets, at) {
+            if place.node != own {
+                found.append(.at(place.node))
+            } else if let local = origin(target, at: place, guests, places) {
+                found.append(.here(local))
+            }
+        }
+        places.routes.relay(
+            self.target(our),
+            as: StreamName(
+                home: home,
+                target: RelayTarget(worker: guests.place, publication: id)
+            ),
+            to: found,
+            &pools,
+            &routed
+        )
+    }
+}

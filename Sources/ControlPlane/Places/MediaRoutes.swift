@@ -1,0 +1,229 @@
+import RTP
+import Rooms
+import WorkerInterface
+
+/// A relay target, as it is seen from this node.
+enum RoutedTarget: Hashable {
+    /// A publication of a worker of this node.
+    case here(RelayTarget)
+    /// A publication at another node.
+    case at(String)
+}
+
+/// Commands that follow from one batch for a worker.
+struct RoutedCommands {
+    var worker: [WorkerCommand] = []
+    var link: [WorkerCommand] = []
+    /// Handles that nobody uses once the fences behind the commands are passed.
+    var freed: [Room.WorkerResource] = []
+}
+
+/// Publications of this node's workers that go to other nodes, and those that come from there.
+///
+/// To the workers, the link thread is one more worker: what goes out is mirrored in it, and what
+/// comes in has its home there.
+struct MediaRoutes {
+    private struct Known {
+        var configuration: PublicationConfiguration
+        var isOpen = false
+    }
+
+    private struct Sent {
+        var handle: PublicationID
+        var name: StreamName
+        var nodes: Set<String>
+    }
+
+    private struct Received {
+        var handle: PublicationID
+        var node: String
+        var configuration: PublicationConfiguration
+        var isOpen: Bool
+        /// Mirrors in the workers, with the encodings that each wants.
+        var users: [RelayTarget: UInt8] = [:]
+        var wanted: UInt8 = 0
+    }
+
+    /// Number of the link thread among the workers.
+    let link: Int
+    /// Publications of transports here.
+    private var known: [RelayTarget: Known] = [:]
+    private var sent: [RelayTarget: Sent] = [:]
+    private var received: [StreamName: Received] = [:]
+    /// Names of the publications that mirrors here are of.
+    private var mirrored: [RelayTarget: StreamName] = [:]
+
+    init(link: Int) { self.link = link }
+
+    var isEmpty: Bool { sent.isEmpty && received.isEmpty && mirrored.isEmpty }
+
+    /// Name of the publication that a mirror here is of, if it comes from another node.
+    func name(of mirror: RelayTarget) -> StreamName? { mirrored[mirror] }
+
+    /// Follows a transport's configuration.
+    mutating func configure(
+        _ publications: [PublicationConfiguration],
+        in worker: Int,
+        _ routed: inout RoutedCommands
+    ) {
+        for publication in publications {
+            let target = RelayTarget(worker: worker, publication: publication.id)
+            known[target, default: Known(configuration: publication)].configuration = publication
+            if let sent = sent[target] { routed.link.append(mirror(sent, of: target)) }
+        }
+    }
+
+    /// Forgets a publication whose transport has ended.
+    mutating func forget(_ target: RelayTarget, _ routed: inout RoutedCommands) {
+        known[target] = nil
+        endSending(target, &routed)
+    }
+
+    private func mirror(_ sent: Sent, of target: RelayTarget) -> WorkerCommand {
+        var configuration =
+            known[target]?.configuration
+            ?? PublicationConfiguration(
+                id: sent.handle,
+                mid: "",
+                kind: .audio,
+                formats: [],
+                extensions: .init(),
+                encodings: []
+            )
+        configuration.id = sent.handle
+        let isOpen = known[target]?.isOpen ?? false
+        return .mirror(Mirror(configuration: configuration, home: target, open: isOpen))
+    }
+
+    /// Follows a gate, of a publication or of a mirror.
+    mutating func gate(_ target: RelayTarget, open: Bool, _ routed: inout RoutedCommands) {
+        known[target]?.isOpen = open
+        if let sent = sent[target] { routed.link.append(.gate(sent.handle, open: open)) }
+        guard let name = mirrored[target], received[name]?.isOpen != open,
+            let handle = received[name]?.handle
+        else { return }
+        received[name]?.isOpen = open
+        routed.link.append(.gate(handle, open: open))
+    }
+
+    /// Sets where a publication's packets go.
+    mutating func relay(
+        _ target: RelayTarget,
+        as name: StreamName,
+        to targets: [RoutedTarget],
+        _ pools: inout [WorkerIdentifiers],
+        _ routed: inout RoutedCommands
+    ) {
+        var here: [RelayTarget] = []
+        var nodes: Set<String> = []
+        for routedTarget in targets {
+            switch routedTarget {
+            case .here(let mirror): here.append(mirror)
+            case .at(let node): nodes.insert(node)
+            }
+        }
+        if nodes.isEmpty {
+            endSending(target, &routed)
+        } else if let handle = sent[target]?.handle ?? pools[link].publications.allocate() {
+            if sent[target] == nil {
+                let new = Sent(handle: handle, name: name, nodes: nodes)
+                sent[target] = new
+                routed.link.append(mirror(new, of: target))
+            }
+            sent[target]?.nodes = nodes
+            routed.link.append(.link(.send(handle, as: name, to: nodes.sorted())))
+            here.append(RelayTarget(worker: link, publication: handle))
+        }
+        routed.worker.append(.relay(target.publication, to: here))
+    }
+
+    private mutating func endSending(_ target: RelayTarget, _ routed: inout RoutedCommands) {
+        guard let ended = sent.removeValue(forKey: target) else { return }
+        routed.link.append(.unmirror(ended.handle))
+        routed.freed.append(.publication(worker: link, ended.handle))
+    }
+
+    /// Makes a mirror of a publication at another node, or updates it; returns the mirror as the
+    /// worker is to have it, or `nil` if there is no handle left.
+    mutating func mirror(
+        _ mirror: Mirror,
+        in worker: Int,
+        of name: StreamName,
+        at node: String,
+        _ pools: inout [WorkerIdentifiers],
+        _ routed: inout RoutedCommands
+    ) -> Mirror? {
+        let target = RelayTarget(worker: worker, publication: mirror.configuration.id)
+        guard let handle = received[name]?.handle ?? pools[link].publications.allocate() else {
+            return nil
+        }
+        var configuration = mirror.configuration
+        configuration.id = handle
+        let isNew = received[name] == nil
+        if isNew || received[name]?.configuration != configuration {
+            received[
+                name,
+                default: Received(
+                    handle: handle,
+                    node: node,
+                    configuration: configuration,
+                    isOpen: false
+                )
+            ].configuration = configuration
+            routed.link.append(.link(.receive(configuration, name, from: node)))
+        }
+        if received[name]?.users[target] == nil {
+            // Audio has one encoding, and none is wanted of video before a viewer is there.
+            received[name]?.users[target] = mirror.configuration.kind == .audio ? 1 : 0
+            mirrored[target] = name
+            tellUsers(of: name, &routed)
+            reviewWants(of: name, &routed)
+        }
+        gate(target, open: mirror.open, &routed)
+        var made = mirror
+        made.home = RelayTarget(worker: link, publication: handle)
+        made.from = nil
+        return made
+    }
+
+    /// Ends a mirror, and with the last one what comes from the other node.
+    mutating func unmirror(_ target: RelayTarget, _ routed: inout RoutedCommands) {
+        guard let name = mirrored.removeValue(forKey: target) else { return }
+        received[name]?.users[target] = nil
+        guard let left = received[name] else { return }
+        guard left.users.isEmpty else {
+            tellUsers(of: name, &routed)
+            return reviewWants(of: name, &routed)
+        }
+        received[name] = nil
+        routed.link.append(.link(.end(left.handle)))
+        routed.freed.append(.publication(worker: link, left.handle))
+    }
+
+    private func tellUsers(of name: StreamName, _ routed: inout RoutedCommands) {
+        guard let received = received[name] else { return }
+        let users = received.users.keys.sorted {
+            ($0.worker, $0.publication.index) < ($1.worker, $1.publication.index)
+        }
+        routed.link.append(.relay(received.handle, to: users))
+    }
+
+    private mutating func reviewWants(of name: StreamName, _ routed: inout RoutedCommands) {
+        guard let known = received[name] else { return }
+        let wanted = known.users.values.reduce(0, |)
+        guard wanted != known.wanted else { return }
+        received[name]?.wanted = wanted
+        routed.link.append(.link(.want(known.handle, wanted)))
+    }
+
+    /// Takes the encodings that a worker wants of a mirror.
+    mutating func want(
+        _ encodings: UInt8,
+        of mirror: RelayTarget,
+        _ routed: inout RoutedCommands
+    ) {
+        guard let name = mirrored[mirror], received[name]?.users[mirror] != nil else { return }
+        received[name]?.users[mirror] = encodings
+        reviewWants(of: name, &routed)
+    }
+}

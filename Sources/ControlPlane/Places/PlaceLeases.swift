@@ -1,0 +1,67 @@
+import RTP
+import WorkerInterface
+
+// Leases.
+extension ControlPlane {
+    /// Lets a node's leases go on.
+    mutating func grant(_ node: String) {
+        guard places?.nodes[node]?.isDenied == true else { return }
+        places?.nodes[node]?.isDenied = false
+        places?.nodes[node]?.deniedAt = nil
+        places?.nodes[node]?.denial = nil
+        output.append(.commands(worker: linkThread, [.link(.grant(node, true))]))
+    }
+
+    /// Withholds the leases of nodes that do not pass a fence, and goes on without them when their
+    /// last leases are over.
+    mutating func expirePlaces(at now: Instant) {
+        guard let places, places.deadline.map({ $0 <= now }) == true else { return }
+        for (name, node) in places.nodes.sorted(by: { $0.key < $1.key }) {
+            guard let sent = node.awaited.values.flatMap(\.values).min() else { continue }
+            if !node.isDenied {
+                guard now.milliseconds(since: sent) >= Places.patienceMilliseconds else {
+                    continue
+                }
+                deny(name)
+            } else if let deniedAt = node.deniedAt,
+                now.milliseconds(since: deniedAt) >= Places.leaseMilliseconds
+            {
+                goOn(without: name, node, at: now)
+            }
+        }
+    }
+
+    private mutating func deny(_ node: String) {
+        guard var places else { return }
+        places.lastDenial += 1
+        let fence = Places.firstDenial + places.lastDenial
+        places.nodes[node]?.isDenied = true
+        places.nodes[node]?.denial = fence
+        self.places = places
+        let order = WorkerCommand.link(.grant(node, false))
+        output.append(.commands(worker: linkThread, [order, .fence(epoch: fence)]))
+    }
+
+    /// Notes that the link thread withholds a node's leases from now on; returns whether the fence
+    /// was about that.
+    mutating func noteDenial(_ fence: UInt64, at passed: Instant) -> Bool {
+        guard fence >= Places.firstDenial, places != nil else { return false }
+        for (name, node) in places?.nodes ?? [:] where node.denial == fence {
+            places?.nodes[name]?.deniedAt = passed
+        }
+        return true
+    }
+
+    private mutating func goOn(without name: String, _ node: Places.Node, at now: Instant) {
+        let fields = [("node", name)]
+        output.append(.log(.warning, "node does not answer", fields))
+        // Fences that come meanwhile are given up at once, until it answers.
+        places?.nodes[name]?.giveUp()
+        for (epoch, workers) in node.awaited.sorted(by: { $0.key < $1.key }) {
+            for worker in workers.keys.sorted() where operations.awaits(epoch, from: worker) {
+                operations.noteSilence(of: name, epoch)
+                fenced(epoch, by: worker, at: now, 0)
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import JSON
+import RTP
+import Rooms
+import WorkerInterface
+
+/// Facts that a node tells the others of itself when a link is up.
+struct PlaceFacts: Codable {
+    /// Version of the messages about participants; nodes of another one stay apart.
+    var version: Int
+    /// Addresses and certificate of each worker, as they go into answers.
+    var workers: [LocalParameters]
+    /// Handles of each worker.
+    var transports: Int
+    var publications: Int
+    var slots: Int
+
+    static let version = 1
+    static let workerLimit = 256
+    static let handleLimit = 1 << 20
+
+    var isValid: Bool {
+        version == Self.version && (1...Self.workerLimit).contains(workers.count)
+            && [transports, publications, slots].allSatisfy {
+                (0...Self.handleLimit).contains($0)
+            }
+    }
+}
+
+/// Commands of a home for one worker of a node.
+struct PlaceCommands: Codable {
+    var worker: Int
+    /// Number that the home has given to the worker.
+    var place: Int
+    var commands: [RemoteCommand]
+}
+
+/// Events of one worker of a node, for a home.
+struct PlaceEvents: Codable {
+    var place: Int
+    /// The sender's monotonic clock.
+    var clock: Instant
+    var events: [RemoteEvent]
+}
+
+extension JSON {
+    /// Decodes what another node has sent; `nil` if it is nothing that this version knows.
+    static func sent<Value: Decodable>(_ type: Value.Type, _ bytes: [UInt8]) -> Value? {
+        guard let json = try? JSON(parsingCompact: bytes) else { return nil }
+        return try? json.decode(type, isClosed: false)
+    }
+}

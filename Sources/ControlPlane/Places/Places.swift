@@ -1,0 +1,353 @@
+import Contract
+import JSON
+package import RTP
+import Rooms
+import WorkerInterface
+
+/// What this node knows of participants that connect elsewhere than at their room's home.
+struct Places {
+    /// Another node where participants of rooms of this home may connect.
+    struct Node {
+        /// Whether commands reach it; those for a node that is lost are dropped.
+        var isConnected = true
+        /// Fences that it has not passed, with the times at which they were sent.
+        var awaited: [UInt64: [Int: Instant]] = [:]
+        /// Fences that were given up, with the places that have not passed them.
+        var late: [UInt64: Set<Int>] = [:]
+        /// Whether its leases are withheld, as it does not answer.
+        var isDenied = false
+        /// Time at which the link thread withheld the leases.
+        var deniedAt: Instant?
+        /// Fence of the link thread behind that.
+        var denial: UInt64?
+
+        /// Whether it has passed all fences, also those that were given up.
+        var owesNothing: Bool { awaited.isEmpty && late.isEmpty }
+
+        mutating func pass(_ epoch: UInt64, by place: Int) {
+            awaited[epoch]?[place] = nil
+            if awaited[epoch]?.isEmpty == true { awaited[epoch] = nil }
+            late[epoch]?.remove(place)
+            if late[epoch]?.isEmpty == true { late[epoch] = nil }
+        }
+
+        mutating func giveUp() {
+            for (epoch, places) in awaited { late[epoch, default: []].formUnion(places.keys) }
+            awaited = [:]
+        }
+    }
+
+    var nodes: [String: Node] = [:]
+    /// Nodes to which datagrams come through.
+    var alive: Set<String> = []
+    var routes: MediaRoutes
+    /// Publications of this home's transports here, for what goes to other nodes.
+    var publications: [Room.TransportLocation: Set<PublicationID>] = [:]
+    var guests = Guests()
+    /// Fences that ask the link thread alone.
+    var lastDenial: UInt64 = 0
+
+    init(link: Int) { routes = MediaRoutes(link: link) }
+
+    /// Time after which a node that has not passed a fence gets no more leases.
+    static let patienceMilliseconds: Int64 = 250
+    /// Life of a lease, and a share more for clocks that differ.
+    static let leaseMilliseconds: Int64 = 1_050
+    /// Denials of leases are fences of the link thread above those of guests.
+    static let firstDenial: UInt64 = 1 << 62
+
+    /// Time of the next look at fences that are awaited.
+    var deadline: Instant? {
+        var first: Instant?
+        for node in nodes.values {
+            guard let sent = node.awaited.values.flatMap(\.values).min() else { continue }
+            let due: Instant
+            if let deniedAt = node.deniedAt {
+                due = deniedAt.advanced(milliseconds: Self.leaseMilliseconds)
+            } else if node.isDenied {
+                continue
+            } else {
+                due = sent.advanced(milliseconds: Self.patienceMilliseconds)
+            }
+            first = min(first ?? due, due)
+        }
+        return first
+    }
+}
+
+// Commands to places.
+extension ControlPlane {
+    /// Participants that connect elsewhere than at their room's home; `nil` without a cluster.
+    var places: Places? {
+        get { life.places }
+        _modify { yield &life.places }
+    }
+
+    /// Number of the link thread among the workers.
+    var linkThread: Int { setup.workers + 1 }
+
+    /// Sends commands to a worker of this node or of another one.
+    mutating func tell(_ worker: Int, _ commands: [WorkerCommand]) {
+        guard let name = shared.remote?.name(of: worker) else {
+            guard worker < shared.remote?.first ?? .max else { return }
+            return output.append(.commands(worker: worker, commands))
+        }
+        guard places?.nodes[name.node]?.isConnected == true else { return }
+        let remote = commands.compactMap(remoteCommand)
+        let message = PlaceCommands(worker: name.worker, place: worker, commands: remote)
+        output.append(.place(node: name.node, asHome: true, JSON.compact(message)))
+    }
+
+    /// Whether a worker will pass a fence: not one of a node that is lost.
+    func mayPass(_ worker: Int) -> Bool {
+        guard let first = shared.remote?.first, worker >= first else { return true }
+        guard let name = shared.remote?.name(of: worker) else { return false }
+        return places?.nodes[name.node]?.isConnected == true
+    }
+
+    /// Notes that a fence is sent to another node's worker.
+    mutating func awaitPlace(_ worker: Int, _ epoch: UInt64) {
+        guard let name = shared.remote?.name(of: worker), mayPass(worker) else { return }
+        let now = shared.now
+        places?.nodes[name.node]?.awaited[epoch, default: [:]][worker] = now
+    }
+
+    private func remoteCommand(_ command: WorkerCommand) -> RemoteCommand? {
+        switch command {
+        case .configure(let id, let configuration): .configure(id, configuration)
+        case .close(let id): .close(id)
+        case .gate(let id, let open): .gate(id, open: open)
+        case .bind(let id, let binding): .bind(id, binding)
+        case .limit(let id, let cap): .limit(id, cap)
+        case .feature(let id, let isFeatured): .feature(id, isFeatured)
+        case .mirror(let mirror): .mirror(mirror, of: remotePlace(mirror.home.worker))
+        case .unmirror(let id): .unmirror(id)
+        case .relay(let id, let targets):
+            .relay(id, to: targets, at: targets.map { remotePlace($0.worker) })
+        case .explain(let slot, let token): .explain(slot, token: token)
+        case .reportTransports(let ids, let token): .reportTransports(ids, token: token)
+        case .fence(let epoch): .fence(epoch: epoch)
+        case .hold, .resume, .endResumption, .tap, .report, .link, .lease: nil
+        }
+    }
+
+    private func remotePlace(_ worker: Int) -> RemotePlace {
+        shared.remote?.name(of: worker)
+            ?? RemotePlace(node: setup.node ?? "", worker: worker)
+    }
+
+    /// Adds what follows from an operation's commands for other nodes: orders to the link thread.
+    mutating func route(
+        _ commands: [Int: [WorkerCommand]],
+        of operation: inout Operation
+    ) -> [Int: [WorkerCommand]] {
+        guard var places, let first = shared.remote?.first else { return commands }
+        self.places = nil
+        var result = commands
+        var links: [WorkerCommand] = []
+        for (worker, list) in commands.sorted(by: { $0.key < $1.key }) where worker < first {
+            var routed = RoutedCommands()
+            for command in list {
+                routeOwn(command, in: worker, &places, &routed)
+            }
+            result[worker] = routed.worker
+            links += routed.link
+            operation.freed += routed.freed
+        }
+        if !links.isEmpty { result[linkThread, default: []] += links }
+        self.places = places
+        return result
+    }
+
+    /// Routes a command of this home's own rooms.
+    private mutating func routeOwn(
+        _ command: WorkerCommand,
+        in worker: Int,
+        _ places: inout Places,
+        _ routed: inout RoutedCommands
+    ) {
+        let own = setup.node ?? ""
+        switch command {
+        case .configure(let id, let configuration):
+            places.forget(of: id, in: worker, keeping: configuration.publications, &routed)
+            places.routes.configure(configuration.publications, in: worker, &routed)
+        case .close(let id): places.forget(of: id, in: worker, keeping: [], &routed)
+        case .gate(let id, let open):
+            places.routes.gate(RelayTarget(worker: worker, publication: id), open: open, &routed)
+        case .unmirror(let id):
+            places.routes.unmirror(RelayTarget(worker: worker, publication: id), &routed)
+        case .relay(let id, let targets):
+            let target = RelayTarget(worker: worker, publication: id)
+            return places.routes.relay(
+                target,
+                as: StreamName(home: own, target: target),
+                to: targets.map { target in
+                    shared.remote?.name(of: target.worker).map { .at($0.node) } ?? .here(target)
+                },
+                &shared.identifiers,
+                &routed
+            )
+        case .mirror(let mirror):
+            guard let origin = shared.remote?.name(of: mirror.home.worker) else { break }
+            let made = places.routes.mirror(
+                mirror,
+                in: worker,
+                of: StreamName(home: own, target: mirror.home),
+                at: origin.node,
+                &shared.identifiers,
+                &routed
+            )
+            if let made { routed.worker.append(.mirror(made)) }
+            return
+        case .hold(_, let target):
+            if shared.remote?.name(of: target.worker) != nil { return }
+        case .bind, .limit, .feature, .resume, .endResumption, .tap, .link, .lease, .report,
+            .reportTransports, .explain, .fence:
+            break
+        }
+        routed.worker.append(command)
+    }
+}
+
+extension Places {
+    /// Forgets the publications of a transport that it no longer has.
+    fileprivate mutating func forget(
+        of id: TransportID,
+        in worker: Int,
+        keeping kept: [PublicationConfiguration],
+        _ routed: inout RoutedCommands
+    ) {
+        let transport = Room.TransportLocation(worker: worker, id: id)
+        let now = Set(kept.map(\.id))
+        for gone in (publications[transport] ?? []).subtracting(now) {
+            routes.forget(RelayTarget(worker: worker, publication: gone), &routed)
+        }
+        publications[transport] = now.isEmpty ? nil : now
+    }
+}
+
+// News of nodes.
+extension ControlPlane {
+    /// Facts about this node's workers, for the others.
+    package var placeFacts: [UInt8] {
+        let pools = setup.limits.identifiers
+        return JSON.compact(
+            PlaceFacts(
+                version: PlaceFacts.version,
+                workers: shared.locals,
+                transports: pools.transports.available,
+                publications: pools.publications.available,
+                slots: pools.slots.available
+            )
+        )
+    }
+
+    /// Takes another node's facts: participants may connect there from now on.
+    package mutating func takePlaceFacts(_ bytes: [UInt8], of node: String, at now: Instant) {
+        guard places != nil, let facts = JSON.sent(PlaceFacts.self, bytes), facts.isValid else {
+            let fields = [("node", node)]
+            return output.append(.log(.warning, "node of another version", fields))
+        }
+        shared.notePlaces(
+            at: node,
+            facts.workers,
+            WorkerIdentifiers(
+                transports: facts.transports,
+                publications: facts.publications,
+                slots: facts.slots
+            )
+        )
+        places?.nodes[node, default: Places.Node()].isConnected = true
+    }
+
+    /// Node for a participant that joins by way of a node; `nil` for this one.
+    func hostingNode(for caller: String?) -> String? {
+        guard let caller, caller != setup.node,
+            places?.nodes[caller]?.isConnected == true, places?.alive.contains(caller) == true
+        else { return nil }
+        return caller
+    }
+
+    /// Ends the transports at a node that is lost; its fences are passed.
+    package mutating func losePlaces(at node: String, at now: Instant) {
+        guard let remote = shared.remote else { return }
+        endTransports(in: Set(remote.places(at: node)), of: node, at: now)
+    }
+
+    /// Ends the transports at other nodes that a restored room had.
+    mutating func loseRestoredPlaces(at now: Instant) {
+        guard let first = shared.remote?.first else { return }
+        let workers = rooms.owners.keys.compactMap { resource -> Int? in
+            if case .transport(let worker, _) = resource, worker >= first { worker } else { nil }
+        }
+        endTransports(in: Set(workers), of: nil, at: now)
+    }
+
+    private mutating func endTransports(in lost: Set<Int>, of node: String?, at now: Instant) {
+        let awaited = node.flatMap { places?.nodes[$0]?.awaited } ?? [:]
+        if let node {
+            places?.nodes[node]?.awaited = [:]
+            places?.nodes[node]?.late = [:]
+            places?.nodes[node]?.isConnected = false
+            grant(node)
+        }
+        for (epoch, workers) in awaited.sorted(by: { $0.key < $1.key }) {
+            for worker in workers.keys.sorted() { fenced(epoch, by: worker, at: now, 0) }
+        }
+        let transports = rooms.owners.keys.compactMap { resource -> Room.TransportLocation? in
+            guard case .transport(let worker, let id) = resource, lost.contains(worker) else {
+                return nil
+            }
+            return Room.TransportLocation(worker: worker, id: id)
+        }
+        for place in transports.sorted(by: {
+            ($0.worker, $0.id.index) < ($1.worker, $1.id.index)
+        }) {
+            receive(.transport(place.id, .disconnected(.timeout)), from: place.worker, at: now)
+        }
+        // Nobody waits for figures of a node that is lost.
+        for worker in lost.sorted() {
+            for token in workerRequests.reports(awaiting: worker) {
+                receive(.statistics(token: token, WorkerStatistics()), from: worker, at: now)
+            }
+            for token in workerRequests.explanations(awaiting: worker) { explained(nil, token) }
+        }
+    }
+
+    /// Takes an event of a worker of another node.
+    package mutating func receivePlaceEvents(
+        _ bytes: [UInt8],
+        from node: String,
+        at now: Instant
+    ) {
+        guard let message = JSON.sent(PlaceEvents.self, bytes),
+            shared.remote?.name(of: message.place)?.node == node
+        else {
+            let fields = [("node", node)]
+            return output.append(.log(.warning, "unknown news of a node", fields))
+        }
+        let offset = now.nanoseconds &- message.clock.nanoseconds
+        for event in message.events {
+            let event = event.event(offset: offset, now: now)
+            if case .fenced(let epoch, let at, let packets) = event {
+                passPlace(epoch, by: message.place, of: node, at: at, packets)
+            } else {
+                receive(event, from: message.place, at: now)
+            }
+        }
+    }
+
+    /// Notes a fence of a node.
+    private mutating func passPlace(
+        _ epoch: UInt64,
+        by place: Int,
+        of node: String,
+        at passed: Instant,
+        _ packets: UInt64
+    ) {
+        places?.nodes[node]?.pass(epoch, by: place)
+        if places?.nodes[node]?.owesNothing == true { grant(node) }
+        guard operations.awaits(epoch, from: place) else { return }
+        fenced(epoch, by: place, at: passed, packets)
+    }
+}

@@ -1,0 +1,135 @@
+package import RTP
+import SFU
+import WorkerInterface
+
+// What comes in.
+extension LinkMedia {
+    mutating func setGate(of id: PublicationID, open: Bool, at now: Instant) {
+        guard receiving[id] != nil, receiving[id]?.isOpen != open else { return }
+        receiving[id]?.isOpen = open
+        guard open else { return }
+        // What was sent before belongs to an earlier right, however long it was on its way.
+        receiving[id]?.revision &+= 1
+        receiving[id]?.isHeard = false
+        receiving[id]?.nextWant = now
+    }
+
+    mutating func want(_ receiving: Receiving, as id: PublicationID) {
+        let record = LinkRecord.want(
+            receiving.name,
+            handle: id,
+            revision: receiving.revision,
+            encodings: receiving.isOpen ? receiving.encodings : 0
+        )
+        append(record, to: receiving.node)
+    }
+
+    mutating func tellWants(at now: Instant) {
+        for (id, wish) in receiving where wish.nextWant <= now {
+            want(wish, as: id)
+            let isWaiting = !wish.isHeard && wish.isOpen && wish.encodings != 0
+            receiving[id]?.nextWant = now.advanced(
+                milliseconds: isWaiting ? Self.waitingMilliseconds : Self.refreshMilliseconds
+            )
+        }
+    }
+
+    mutating func take(
+        _ header: LinkedMediaHeader,
+        _ packet: [UInt8],
+        from node: String,
+        at now: Instant
+    ) {
+        counters.packetsIn &+= 1
+        guard let known = receiving[header.handle], known.node == node, known.isOpen,
+            known.revision == header.revision
+        else {
+            counters.packetsUnwanted &+= 1
+            return
+        }
+        receiving[header.handle]?.isHeard = true
+        if !core.hasRoom { flush(at: now) }
+        let way = (peers[node]?.roundTrip ?? 0) / 2
+        func local(_ age: Int64) -> Instant {
+            Instant(nanoseconds: now.nanoseconds &- age &* 1_000 &- way)
+        }
+        var linked = LinkedPacket(
+            publication: header.handle,
+            position: Int(header.position),
+            epoch: header.epoch,
+            number: header.number,
+            arrival: local(Int64(header.age))
+        )
+        if let capture = header.capture {
+            linked.captured = (local(Int64(capture.age)), capture.timestamp)
+        }
+        if !core.receiveLinked(linked, packet.span, at: now) { counters.packetsRefused &+= 1 }
+    }
+
+    /// Processes a received datagram; one that is not genuine is counted.
+    package mutating func receive(_ datagram: [UInt8], at now: Instant) {
+        guard let sealed = LinkDatagram(datagram),
+            let text = openers[sealed.association]?.open(sealed),
+            let node = openers[sealed.association]?.node
+        else {
+            counters.datagramsRefused &+= 1
+            return
+        }
+        counters.datagramsIn &+= 1
+        counters.bytesIn &+= UInt64(datagram.count)
+        guard let records = LinkRecord.read(text) else {
+            counters.datagramsRefused &+= 1
+            return
+        }
+        for record in records { take(record, from: node, at: now) }
+    }
+
+    mutating func take(_ record: LinkRecord, from node: String, at now: Instant) {
+        switch record {
+        case .media(let header, let packet): take(header, packet, from: node, at: now)
+        case .want(let name, let handle, let revision, let encodings):
+            let subscriber = Sending.Subscriber(
+                handle: handle,
+                revision: revision,
+                encodings: encodings,
+                heard: now
+            )
+            take(want: name, subscriber, of: node)
+        case .missing(let handle, let position, let epoch, let numbers):
+            let subscription = Subscription(node: node, handle: handle)
+            repeatPackets(of: subscription, position: position, epoch: epoch, numbers, at: now)
+        case .keyframe(let handle, let position):
+            guard let id = subscriptions[Subscription(node: node, handle: handle)] else { break }
+            core.requestLinkedKeyframe(of: id, position: Int(position), at: now)
+        case .beat(let stamp):
+            append(.echo(stamp: stamp, granted: !denied.contains(node)), to: node)
+        case .echo(let stamp, let isGranted):
+            let sent = Instant(nanoseconds: Int64(truncatingIfNeeded: stamp))
+            takeEcho(sent, isGranted, from: node, at: now)
+        }
+    }
+
+    /// Extends the lease on a node's rooms, counted from the sending of the beat that was echoed.
+    mutating func takeEcho(
+        _ sent: Instant,
+        _ isGranted: Bool,
+        from node: String,
+        at now: Instant
+    ) {
+        guard sent <= now, sent > peers[node]?.echoed ?? Instant(nanoseconds: 0) else { return }
+        peers[node]?.echoed = sent
+        peers[node]?.roundTrip = now.nanoseconds(since: sent)
+        reviewLife(of: node, at: now)
+        guard isGranted, let lease = leases[node] else { return }
+        leaseEnds.append((lease, sent.advanced(milliseconds: Self.leaseMilliseconds)))
+    }
+
+    mutating func reviewLife(of node: String, at now: Instant) {
+        guard let peer = peers[node] else { return }
+        let isAlive =
+            peer.echoed.map { now.milliseconds(since: $0) < Self.leaseMilliseconds } ?? false
+        guard isAlive != peer.isAlive else { return }
+        peers[node]?.isAlive = isAlive
+        events.append(.link(.media(node, isAlive: isAlive)))
+    }
+}

@@ -1,0 +1,125 @@
+import RTP
+import SFU
+import WorkerInterface
+
+// What goes out.
+extension LinkMedia {
+    mutating func send(_ id: PublicationID, _ name: StreamName, to nodes: Set<String>) {
+        if sending[id] == nil { sending[id] = Sending(name: name, nodes: nodes) }
+        names[name] = id
+        sending[id]?.nodes = nodes
+        for (node, subscriber) in sending[id]?.subscribers ?? [:] where !nodes.contains(node) {
+            sending[id]?.subscribers[node] = nil
+            subscriptions[Subscription(node: node, handle: subscriber.handle)] = nil
+        }
+        core.setExported(id, sending[id]?.wanted ?? 0)
+    }
+
+    mutating func endSending(_ id: PublicationID) {
+        guard let ended = sending.removeValue(forKey: id) else { return }
+        if names[ended.name] == id { names[ended.name] = nil }
+        for (node, subscriber) in ended.subscribers {
+            subscriptions[Subscription(node: node, handle: subscriber.handle)] = nil
+        }
+    }
+
+    mutating func take(
+        want name: StreamName,
+        _ subscriber: Sending.Subscriber,
+        of node: String
+    ) {
+        // The order to send may come later than the want: it is repeated.
+        guard let id = names[name], let known = sending[id], known.nodes.contains(node) else {
+            return
+        }
+        let before = known.subscribers[node]
+        if let before, before.handle == subscriber.handle {
+            let step = Int16(bitPattern: subscriber.revision &- before.revision)
+            guard step >= 0 else { return }
+        } else if let before {
+            subscriptions[Subscription(node: node, handle: before.handle)] = nil
+        }
+        sending[id]?.subscribers[node] = subscriber
+        subscriptions[Subscription(node: node, handle: subscriber.handle)] = id
+        core.setExported(id, sending[id]?.wanted ?? 0)
+    }
+
+    /// Drops the wants that have not been refreshed.
+    mutating func expireWants(at now: Instant) {
+        for (id, known) in sending {
+            for (node, subscriber) in known.subscribers
+            where now.milliseconds(since: subscriber.heard) >= Self.wantMilliseconds {
+                sending[id]?.subscribers[node] = nil
+                subscriptions[Subscription(node: node, handle: subscriber.handle)] = nil
+            }
+            if sending[id]?.subscribers.count != known.subscribers.count {
+                core.setExported(id, sending[id]?.wanted ?? 0)
+            }
+        }
+    }
+
+    /// Sends the batch to the nodes that want it.
+    mutating func export(at now: Instant) {
+        for (packet, bytes) in core.takeExports() {
+            guard let known = sending[packet.publication] else { continue }
+            for (node, subscriber) in known.subscribers
+            where subscriber.encodings & 1 << UInt8(clamping: packet.position) != 0 {
+                transmit(packet, bytes, to: node, subscriber, at: now)
+            }
+        }
+    }
+
+    mutating func transmit(
+        _ packet: LinkedPacket,
+        _ bytes: [UInt8],
+        to node: String,
+        _ subscriber: Sending.Subscriber,
+        at now: Instant
+    ) {
+        guard bytes.count <= Self.packetLimit else {
+            counters.packetsTooLong &+= 1
+            return
+        }
+        var header = LinkedMediaHeader(
+            handle: subscriber.handle,
+            position: UInt8(clamping: packet.position),
+            revision: subscriber.revision,
+            age: UInt32(clamping: now.nanoseconds(since: packet.arrival) / 1_000),
+            epoch: packet.epoch,
+            number: packet.number
+        )
+        header.capture = packet.captured.map {
+            LinkedMediaHeader.Capture(
+                age: Int32(clamping: now.nanoseconds(since: $0.instant) / 1_000),
+                timestamp: $0.timestamp
+            )
+        }
+        counters.packetsOut &+= 1
+        append(.media(header, packet: bytes), to: node)
+    }
+
+    mutating func repeatPackets(
+        of subscription: Subscription,
+        position: UInt8,
+        epoch: UInt32,
+        _ numbers: [UInt16],
+        at now: Instant
+    ) {
+        guard let id = subscriptions[subscription],
+            let subscriber = sending[id]?.subscribers[subscription.node]
+        else { return }
+        for number in numbers {
+            let found = core.repeated(
+                id,
+                position: Int(position),
+                epoch: epoch,
+                number: number,
+                ageMilliseconds: Self.repairMilliseconds,
+                at: now
+            )
+            guard let (packet, bytes) = found else { continue }
+            counters.packetsRepeated &+= 1
+            transmit(packet, bytes, to: subscription.node, subscriber, at: now)
+        }
+    }
+}

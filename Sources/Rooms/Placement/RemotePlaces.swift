@@ -1,0 +1,87 @@
+package import WorkerInterface
+
+extension Room {
+    /// Workers of other nodes, where participants of this home may have transports.
+    ///
+    /// Rooms know them as further workers: a place is a number above those of this node's workers
+    /// and threads.
+    package struct RemotePlaces: Sendable {
+        /// First number of a place at another node.
+        package let first: Int
+        /// Numbers of the places, by node, in the order of its workers.
+        private var places: [String: [Int]] = [:]
+        private var names: [Int: RemotePlace] = [:]
+        private var locals: [Int: LocalParameters] = [:]
+
+        /// Nodes of a cluster times the workers that one may have.
+        package static let limit = 64 * 256
+
+        package init(first: Int) { self.first = first }
+
+        package func name(of place: Int) -> RemotePlace? { names[place] }
+        package func places(at node: String) -> [Int] { places[node] ?? [] }
+
+        func local(of place: Int) -> LocalParameters? { locals[place] }
+    }
+}
+
+extension Room.Shared {
+    /// Notes the workers of another node, or what has changed of them.
+    package mutating func notePlaces(
+        at node: String,
+        _ parameters: [LocalParameters],
+        _ pools: WorkerIdentifiers
+    ) {
+        guard let first = remote?.first else { return }
+        for (worker, local) in parameters.enumerated() {
+            if let place = remote?.place(of: worker, at: node) {
+                remote?.set(local, of: place)
+                continue
+            }
+            let place = max(first, identifiers.count)
+            guard place < first + Room.RemotePlaces.limit else { return }
+            addPools(upTo: place + 1, pools)
+            remote?.add(RemotePlace(node: node, worker: worker), local, as: place)
+        }
+    }
+
+    /// Makes the pools of places up to a number, for handles that a restored room has there.
+    package mutating func addPools(upTo end: Int, _ pools: WorkerIdentifiers) {
+        while identifiers.count < end { identifiers.append(pools) }
+    }
+
+    /// Whether a number is one of a worker, or may be one of another node's.
+    func hasPlace(_ worker: Int) -> Bool {
+        if locals.indices.contains(worker) { return true }
+        guard let first = remote?.first else { return false }
+        return (first..<first + Room.RemotePlaces.limit).contains(worker)
+    }
+
+    /// Places of a node; `nil` is this one, as is a node that is not known.
+    func places(at node: String?) -> [Int] {
+        let others = node.flatMap { remote?.places(at: $0) } ?? []
+        return others.isEmpty ? Array(locals.indices) : others
+    }
+
+    func local(of worker: Int) -> LocalParameters {
+        locals.indices.contains(worker)
+            ? locals[worker] : remote?.local(of: worker) ?? locals[0]
+    }
+}
+
+extension Room.RemotePlaces {
+    fileprivate func place(of worker: Int, at node: String) -> Int? {
+        let known = places(at: node)
+        return known.indices.contains(worker) ? known[worker] : nil
+    }
+
+    fileprivate mutating func set(_ local: LocalParameters, of place: Int) {
+        locals[place] = local
+    }
+
+    fileprivate mutating func add(_ name: RemotePlace, _ local: LocalParameters, as place: Int) {
+        places[name.node, default: []].append(place)
+        names[place] = name
+        locals[place] = local
+    }
+}

@@ -1,0 +1,111 @@
+package import RTP
+package import WorkerInterface
+
+/// Publications that go to other nodes: mirrors in the link thread's core.
+extension Core {
+    /// Sets the encodings of a mirror that other nodes want, one bit each.
+    package mutating func setExported(_ id: PublicationID, _ encodings: UInt8) {
+        guard receiver.publications.contains(id), receiver.publications[id.place].home != nil
+        else { return }
+        receiver.publications[id.place].exported = encodings
+    }
+
+    /// Requests a keyframe for another node, like one for a viewer here.
+    package mutating func requestLinkedKeyframe(
+        of id: PublicationID,
+        position: Int,
+        at now: Instant
+    ) {
+        guard receiver.publications.contains(id), position >= 0 else { return }
+        let publication = id.place
+        guard receiver.publications[publication].kind == .video,
+            receiver.publications[publication].isOpen,
+            position < receiver.publications[publication].encodings.count
+        else { return }
+        let encoding = receiver.publications[publication].encodings[position]
+        receiver.requestKeyframe(of: encoding, at: now, &transports)
+    }
+
+    /// Returns the packets of the batch that other nodes want, in order; flush after it.
+    package mutating func takeExports() -> [(LinkedPacket, [UInt8])] {
+        var packets: [(LinkedPacket, [UInt8])] = []
+        for index in 0..<receiver.queued.count {
+            let publication = receiver.queued[index]
+            let wanted = receiver.publications[publication].exported
+            guard wanted != 0, receiver.publications[publication].isOpen else { continue }
+            var next = receiver.publications[publication].firstArrival
+            while let place = next {
+                next = receiver.pool[place].next.value
+                guard wanted & receiver.bit(of: receiver.pool[place].encoding) != 0 else {
+                    continue
+                }
+                packets.append((linked(place, of: publication), exported(place)))
+                if !receiver.pool[place].flags.contains(.skipped) {
+                    receiver.pool[place].drop = nil
+                }
+            }
+        }
+        return packets
+    }
+
+    /// Returns a kept packet for a node that has missed it; `nil` if it is not kept or comes too
+    /// late, as it is older than `ageMilliseconds`.
+    package func repeated(
+        _ id: PublicationID,
+        position: Int,
+        epoch: UInt32,
+        number: UInt16,
+        ageMilliseconds: Int64,
+        at now: Instant
+    ) -> (LinkedPacket, [UInt8])? {
+        guard receiver.publications.contains(id), position >= 0,
+            receiver.publications[id.place].isOpen,
+            position < receiver.publications[id.place].encodings.count
+        else { return nil }
+        let encoding = receiver.publications[id.place].encodings[position]
+        guard receiver.encodings[encoding].epoch == epoch else { return nil }
+        let newest = receiver.encodings[encoding].history.numbers.upperBound &- 1
+        let distance = SequenceNumber(rawValue: number)
+            .distance(from: SequenceNumber(truncating: newest))
+        guard let place = receiver.encodings[encoding].history.place(of: newest &+ distance),
+            now.milliseconds(since: receiver.pool[place].arrival) < ageMilliseconds
+        else { return nil }
+        return (linked(place, of: id.place), exported(place))
+    }
+
+    private func linked(_ place: PacketPlace, of publication: PublicationIndex) -> LinkedPacket {
+        let encoding = receiver.pool[place].encoding
+        var packet = LinkedPacket(
+            publication: receiver.publications.handle(at: publication),
+            position: receiver.encodings[encoding].position,
+            epoch: receiver.pool[place].epoch,
+            number: receiver.pool[place].number,
+            arrival: receiver.pool[place].arrival
+        )
+        if let captured = receiver.encodings[encoding].captured {
+            packet.captured = (captured.instant, captured.timestamp)
+        }
+        return packet
+    }
+
+    /// Returns a packet's bytes as its publisher first sent them, without padding.
+    private func exported(_ place: PacketPlace) -> [UInt8] {
+        let info = receiver.pool[place]
+        let end = Int(info.payloadOffset) + Int(info.payloadLength)
+        let packets = receiver.pool.packets
+        let bytes = packets.bytes(at: place, count: end)
+        // A retransmission has the original number before its payload (RFC 4588 §4).
+        let header = Int(info.payloadOffset) - (info.flags.contains(.repaired) ? 2 : 0)
+        guard header >= 12 else { return [] }
+        var packet: [UInt8] = []
+        packet.reserveCapacity(end)
+        for index in 0..<header { packet.append(bytes[index]) }
+        for index in Int(info.payloadOffset)..<end { packet.append(bytes[index]) }
+        packet[0] &= 0b1101_1111
+        packet[1] = info.payloadType | (info.flags.contains(.marker) ? 0x80 : 0)
+        let sequence = UInt16(truncatingIfNeeded: info.number)
+        packet[2] = UInt8(truncatingIfNeeded: sequence >> 8)
+        packet[3] = UInt8(truncatingIfNeeded: sequence)
+        return packet
+    }
+}

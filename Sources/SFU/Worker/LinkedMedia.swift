@@ -1,0 +1,304 @@
+package import RTP
+package import WorkerInterface
+
+/// A packet on its way from one node to another, without its bytes.
+package struct LinkedPacket: Sendable {
+    /// Handle of the publication in the link thread's core.
+    package var publication: PublicationID
+    /// Position of the encoding in its publication, in the order of the offer.
+    package var position: Int
+    /// Numbering of the encoding; a new one means that its sender restarted.
+    package var epoch: UInt32
+    /// Sequence number with its wraps counted.
+    package var number: Int64
+    /// Time of arrival from the publisher, on this machine's clock.
+    package var arrival: Instant
+    /// Capture time of an RTP timestamp, on this machine's clock.
+    package var captured: (instant: Instant, timestamp: UInt32)?
+
+    package init(
+        publication: PublicationID,
+        position: Int,
+        epoch: UInt32,
+        number: Int64,
+        arrival: Instant
+    ) {
+        self.publication = publication
+        self.position = position
+        self.epoch = epoch
+        self.number = number
+        self.arrival = arrival
+    }
+}
+
+/// Packets of a linked publication that are missing here.
+package struct LinkedLoss: Hashable, Sendable {
+    package var publication: PublicationID
+    package var position: Int
+    package var epoch: UInt32
+    /// Sequence numbers, ascending.
+    package var numbers: [UInt16]
+}
+
+/// Publications that come from other nodes: for this node's workers the link thread's core is
+/// their home.
+extension Core {
+    /// Creates a publication that another node feeds, with its gate closed, or updates it.
+    package mutating func addLinked(_ configuration: PublicationConfiguration, at now: Instant) {
+        let id = configuration.id
+        guard !receiver.publications.contains(id) else { return update(configuration, at: now) }
+        var publication = Publication(configuration, origin: .link)
+        publication.isOpen = false
+        receiver.publications.insert(publication, at: id)
+        receiver.mirrors.append(id.place)
+        receiver.addEncodings(to: id.place, &transports)
+        receiver.scheduleMirrors(by: now)
+    }
+
+    package mutating func removeLinked(_ id: PublicationID) {
+        guard receiver.publications.contains(id) else { return }
+        remove(publication: id.place)
+    }
+
+    /// Whether there is room for one more packet in the batch.
+    package var hasRoom: Bool { receiver.arrivalCount < Receiver.batchCapacity }
+
+    /// Takes a packet of another node: the steps of ingress that remain for this one.
+    ///
+    /// Returns whether it is kept; a packet that has come before, is malformed, or meets a closed
+    /// gate is counted as dropped.
+    package mutating func receiveLinked(
+        _ packet: LinkedPacket,
+        _ bytes: Span<UInt8>,
+        at now: Instant
+    ) -> Bool {
+        guard hasRoom, bytes.count <= Batch.maximumLength, let place = receiver.pool.allocate()
+        else {
+            receiver.relayDrops.count(.bufferFull)
+            return false
+        }
+        var packets = receiver.pool.packets
+        var target = packets.mutableBytes(at: place)
+        for index in bytes.indices { target[index] = bytes[index] }
+        do throws(DropReason) {
+            try enterLinked(packet, place: place, length: bytes.count, at: now)
+            return true
+        } catch {
+            receiver.relayDrops.count(error)
+            receiver.pool.release(place)
+            return false
+        }
+    }
+
+    private mutating func enterLinked(
+        _ packet: LinkedPacket,
+        place: PacketPlace,
+        length: Int,
+        at now: Instant
+    ) throws(DropReason) {
+        guard receiver.publications.contains(packet.publication) else { throw .unknownStream }
+        let publication = packet.publication.place
+        guard case .link = receiver.publications[publication].origin, packet.position >= 0,
+            packet.position < receiver.publications[publication].encodings.count
+        else { throw .unknownStream }
+        guard receiver.publications[publication].isOpen else { throw .gated }
+        let encoding = receiver.publications[publication].encodings[packet.position]
+        var received = ReceivedPacket(
+            transport: TransportIndex(0),
+            place: place,
+            length: length
+        )
+        received.encoding = encoding
+        received.publication = publication
+        received.info.arrival = packet.arrival
+        received.info.encoding = encoding
+        try parseLinked(&received)
+        try numberLinked(&received, packet, at: now)
+        try receiver.inspectPayload(of: &received)
+        received.info.drop =
+            received.info.flags.contains(.skipped) ? .padding : .noSubscriber
+        if receiver.encodings[encoding].kind == .audio {
+            // The next listener may join in the middle of a word.
+            receiver.encodings[encoding].history.retentionMilliseconds = History.prerollMilliseconds
+        } else if received.layers.mayChangeOffers {
+            allocator.refreshLayers(
+                of: publication,
+                at: now,
+                &transports,
+                &receiver,
+                &forwarder
+            )
+        }
+        receiver.answerKeyframeRequests(
+            with: received.info,
+            received.layers,
+            encoding: encoding,
+            at: now,
+            &transports
+        )
+        receiver.keep(
+            received.info,
+            place: place,
+            encoding: encoding,
+            publication: publication
+        )
+    }
+
+    private mutating func parseLinked(_ packet: inout ReceivedPacket) throws(DropReason) {
+        let packets = receiver.pool.packets
+        let extensions = receiver.publications[packet.publication].configuration.extensions
+        do throws(PacketError) {
+            let parsed = try Packet(packets.bytes(at: packet.place, count: packet.length))
+            packet.ssrc = parsed.ssrc
+            packet.info.describe(parsed)
+            packet.labels.read(parsed, map: extensions, into: &packet.info)
+        } catch {
+            throw .malformedRTP
+        }
+    }
+
+    /// Follows the origin's numbering, and notes what is missing.
+    private mutating func numberLinked(
+        _ packet: inout ReceivedPacket,
+        _ linked: LinkedPacket,
+        at now: Instant
+    ) throws(DropReason) {
+        let encoding = packet.encoding
+        if receiver.encodings[encoding].homeEpoch != linked.epoch {
+            let epoch = receiver.takeEpoch()
+            receiver.encodings[encoding].restart(
+                with: packet.ssrc,
+                epoch: epoch,
+                pool: &receiver.pool
+            )
+            receiver.encodings[encoding].homeEpoch = linked.epoch
+        }
+        // Ours count the wraps from the first packet that came; the low bits are the origin's.
+        let sequence = SequenceNumber(rawValue: UInt16(truncatingIfNeeded: linked.number))
+        guard sequence == packet.info.sequence else { throw .malformedRTP }
+        let before = receiver.encodings[encoding].window.highest
+        let verdict = receiver.encodings[encoding].window.insert(sequence)
+        switch verdict {
+        case .duplicate: throw .duplicate
+        case .tooOld: throw .tooOld
+        case .newest, .late, .restarted: break
+        }
+        let newest = receiver.encodings[encoding].window.highest ?? 0
+        let extended = newest &+ sequence.distance(from: SequenceNumber(truncating: newest))
+        packet.info.number = Int64(extended)
+        packet.info.epoch = receiver.encodings[encoding].epoch
+        switch verdict {
+        case .newest(let gap):
+            if before != nil { expectLinked(gap, before: newest, encoding, at: now) }
+        case .restarted: receiver.encodings[encoding].losses.removeAll()
+        case .late, .duplicate, .tooOld: receiver.encodings[encoding].losses.found(extended)
+        }
+        if let captured = linked.captured {
+            receiver.encodings[encoding].captured = CaptureTime(
+                instant: captured.instant,
+                timestamp: captured.timestamp
+            )
+        }
+        receiver.encodings[encoding].watch
+            .receive(
+                number: packet.info.number,
+                timestamp: packet.info.timestamp,
+                clockRate: receiver.encodings[encoding].clockRate,
+                at: packet.info.arrival
+            )
+        receiver.encodings[encoding].rate.receive(
+            bytes: packet.length,
+            endsFrame: packet.info.flags.contains(.marker),
+            isMedia: packet.info.payloadLength > 0,
+            at: packet.info.arrival
+        )
+    }
+
+    private mutating func expectLinked(
+        _ gap: Int,
+        before newest: Int,
+        _ encoding: EncodingIndex,
+        at now: Instant
+    ) {
+        guard gap > 0 else { return }
+        let abandoned = receiver.encodings[encoding].losses.abandoned
+        let silence =
+            receiver.encodings[encoding].rate.lastArrival.map { now.milliseconds(since: $0) } ?? 0
+        receiver.encodings[encoding].losses.expect(
+            gap: gap,
+            before: newest,
+            silence: silence,
+            at: now
+        )
+        if receiver.encodings[encoding].losses.abandoned != abandoned {
+            receiver.requestKeyframeAfterLoss(of: encoding, now, &transports)
+        }
+    }
+
+    /// Returns what to ask other nodes for again now.
+    ///
+    /// What is lost for good is left to a keyframe.
+    package mutating func takeLinkedLosses(
+        at now: Instant,
+        retryMilliseconds: Int64
+    ) -> [LinkedLoss] {
+        var losses: [LinkedLoss] = []
+        for index in 0..<receiver.mirrors.count {
+            let publication = receiver.mirrors[index]
+            guard case .link = receiver.publications[publication].origin else { continue }
+            for position in 0..<receiver.publications[publication].encodings.count {
+                let encoding = receiver.publications[publication].encodings[position]
+                guard !receiver.encodings[encoding].losses.isEmpty else { continue }
+                var due = UncountedArray<SequenceNumber>()
+                let abandoned = receiver.encodings[encoding].losses.abandoned
+                receiver.encodings[encoding].losses.collect(
+                    dueAt: now,
+                    retryMilliseconds: retryMilliseconds,
+                    into: &due
+                )
+                if receiver.encodings[encoding].losses.abandoned != abandoned {
+                    receiver.requestKeyframeAfterLoss(of: encoding, now, &transports)
+                }
+                guard due.count > 0, let epoch = receiver.encodings[encoding].homeEpoch else {
+                    continue
+                }
+                var loss = LinkedLoss(
+                    publication: receiver.publications.handle(at: publication),
+                    position: position,
+                    epoch: epoch,
+                    numbers: []
+                )
+                for index in 0..<due.count { loss.numbers.append(due[index].rawValue) }
+                losses.append(loss)
+            }
+        }
+        return losses
+    }
+
+    /// Time of the next `takeLinkedLosses` with something to return.
+    package var linkedLossDeadline: Instant? {
+        var first: Instant?
+        for index in 0..<receiver.mirrors.count {
+            let publication = receiver.mirrors[index]
+            guard case .link = receiver.publications[publication].origin else { continue }
+            for position in 0..<receiver.publications[publication].encodings.count {
+                let encoding = receiver.publications[publication].encodings[position]
+                guard let due = receiver.encodings[encoding].losses.deadline else { continue }
+                first = min(first ?? due, due)
+            }
+        }
+        return first
+    }
+
+    /// Returns the keyframe requests for other nodes, with the positions of their encodings.
+    package mutating func takeLinkedRequests() -> [(PublicationID, Int)] {
+        guard !relays.linkRequests.isEmpty else { return [] }
+        var requests: [(PublicationID, Int)] = []
+        for (publication, position) in relays.linkRequests
+        where receiver.publications.isOccupied(publication) {
+            requests.append((receiver.publications.handle(at: publication), position))
+        }
+        relays.linkRequests = []
+        return requests
+    }
+}

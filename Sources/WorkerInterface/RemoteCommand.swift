@@ -1,0 +1,57 @@
+/// Command of a home for a worker of another node, as it goes over the link.
+///
+/// Handles are the home's; the node has its own. Places of relay targets are the home's too, with
+/// the node that each is at.
+package enum RemoteCommand: Hashable, Sendable, Codable {
+    case configure(TransportID, TransportConfiguration)
+    case close(TransportID)
+    case gate(PublicationID, open: Bool)
+    case bind(SlotID, Binding?)
+    case limit(PublicationID, LayerCap)
+    case feature(PublicationID, Bool)
+    case mirror(Mirror, of: RemotePlace)
+    case unmirror(PublicationID)
+    case relay(PublicationID, to: [RelayTarget], at: [RemotePlace])
+    case explain(SlotID, token: UInt64)
+    case reportTransports([TransportID], token: UInt64)
+    case fence(epoch: UInt64)
+
+    /// Whether the figures are within the limits of a worker: it trusts its control plane.
+    package var isValid: Bool {
+        switch self {
+        case .configure(_, let configuration):
+            configuration.publications.count <= Self.listLimit
+                && configuration.slots.count <= Self.listLimit
+                && configuration.publications.allSatisfy(\.isValid)
+                && configuration.slots.allSatisfy { $0.formats.count <= Self.listLimit }
+        case .mirror(let mirror, _): mirror.configuration.isValid
+        case .relay(_, let targets, let places):
+            targets.count == places.count && targets.count <= Self.listLimit
+        case .reportTransports(let ids, _): ids.count <= Self.transportLimit
+        case .bind(_, let binding): binding.map { (0...1_000).contains($0.priority) } ?? true
+        case .close, .gate, .limit, .feature, .unmirror, .explain, .fence: true
+        }
+    }
+
+    fileprivate static let listLimit = 1_024
+    private static let transportLimit = 65_536
+}
+
+extension PublicationConfiguration {
+    /// Whether a worker can carry it.
+    fileprivate var isValid: Bool {
+        (1...CoreLimits.encodingsPerPublication).contains(encodings.count)
+            && formats.count <= RemoteCommand.listLimit
+    }
+}
+
+/// A worker of a node of the cluster.
+package struct RemotePlace: Hashable, Sendable, Codable {
+    package var node: String
+    package var worker: Int
+
+    package init(node: String, worker: Int) {
+        self.node = node
+        self.worker = worker
+    }
+}

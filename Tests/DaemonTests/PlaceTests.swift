@@ -1,0 +1,212 @@
+import RTP
+import Testing
+
+@testable import Contract
+@testable import ControlPlane
+@testable import JSON
+@testable import Rooms
+@testable import WorkerInterface
+
+/// Participants of a room at several nodes, as their control planes run them.
+@Suite struct PlaceTests {
+    /// Makes a room at `a` with a publisher there and a viewer at `b`.
+    private func call() throws -> (world: PlaceWorld, stream: String) {
+        var world = PlaceWorld("a", "b", "c")
+        _ = try world.done("room.create", ["room": "r"])
+        let stream = try world.join("p", by: nil, "0:video:sendonly").stream
+        try world.join("v", by: "b", "0:video:recvonly")
+        try world.watch("v", stream)
+        return (world, try #require(stream))
+    }
+
+    private func mute(_ world: inout PlaceWorld, _ isMuted: Bool, of participant: String) -> Int64 {
+        world.send(
+            isMuted ? "participant.hardMute" : "participant.hardUnmute",
+            ["room": "r", "participant": .string(participant), "media": ["video"]]
+        )
+    }
+
+    @Test func `who joins by way of a node is answered for it`() throws {
+        var world = PlaceWorld("a", "b")
+        _ = try world.done("room.create", ["room": "r"])
+        let near = try world.join("x", by: nil, "0:video:sendonly")
+        #expect(near.answer.contains("127.0.0.1 5004"))
+        let joined = try world.done(
+            "participant.join",
+            ["room": "r", "participant": "y"],
+            by: "b"
+        )
+        #expect(joined["node"] == "b")
+        let far = try world.join("y", by: "b", "0:video:recvonly")
+        #expect(far.answer.contains("127.0.0.2 5004"))
+        #expect(far.answer.contains("02:02:02"), "the fingerprint is that of b")
+        #expect(world.nodes["b"]?.worker.transports.count == 1)
+        #expect(world.nodes["a"]?.worker.transports.count == 1)
+    }
+
+    @Test func `without media to a node its participants connect at the home`() throws {
+        var world = PlaceWorld("a", "b")
+        world.tell(.link(.media("b", isAlive: false)), of: "a", worker: PlaceWorld.link)
+        _ = try world.done("room.create", ["room": "r"])
+        let far = try world.join("y", by: "b", "0:video:recvonly")
+        #expect(far.answer.contains("127.0.0.1 5004"))
+    }
+
+    @Test func `a publication goes over the link, and ends with its viewer`() throws {
+        var (world, _) = try call()
+        let far = try #require(world.nodes["b"])
+        #expect(far.worker.mirrors.count == 1)
+        #expect(far.worker.mirrors.values.first?.home.worker == PlaceWorld.link)
+        #expect(
+            far.orders.contains { order in
+                if case .link(.receive(_, let name, from: "a")) = order {
+                    name.home == "a"
+                } else {
+                    false
+                }
+            }
+        )
+        let sends = try #require(world.nodes["a"]).orders.contains { order in
+            if case .link(.send(_, as: _, to: ["b"])) = order { true } else { false }
+        }
+        #expect(sends)
+        _ = try world.done("participant.leave", ["room": "r", "participant": "v"])
+        let left = try #require(world.nodes["b"])
+        #expect(left.worker.mirrors.isEmpty && left.worker.transports.isEmpty)
+        #expect(left.plane.shared.identifiers.allSatisfy { $0.publications.used == 0 })
+        let near = try #require(world.nodes["a"])
+        #expect(near.plane.shared.identifiers[PlaceWorld.link].publications.used == 0)
+        #expect(near.worker.relays.values.allSatisfy { $0.isEmpty })
+    }
+
+    @Test func `a mute closes the gates at all nodes before it is answered`() throws {
+        var (world, _) = try call()
+        #expect(world.nodes["b"]?.worker.gates.values.allSatisfy { $0 } == true)
+        let id = mute(&world, true, of: "p")
+        let reply = try #require(try world.replies[id]?.get())
+        let fence = try #require(try reply.decode(TargetResults.self).fence)
+        #expect(fence.silent == nil)
+        #expect(world.nodes["b"]?.worker.gates.values.allSatisfy { !$0 } == true)
+        #expect(world.nodes["a"]?.worker.gates.values.allSatisfy { !$0 } == true)
+    }
+
+    @Test func `a silent node costs a mute 1.3 s and is named, and hears of it later`() throws {
+        var (world, _) = try call()
+        world.nodes["b"]?.isStopped = true
+        let id = mute(&world, true, of: "p")
+        world.run(milliseconds: 1_240)
+        #expect(world.replies[id] == nil, "the lease has not run out")
+        world.run(milliseconds: 120)
+        let reply = try #require(try world.replies[id]?.get())
+        let silent = try reply.decode(TargetResults.self).fence?.silent
+        #expect(silent == ["b"])
+        let denied = world.nodes["a"]?.orders.contains(.link(.grant("b", false)))
+        #expect(denied == true)
+        // While it is silent, further calls need not wait again for as long.
+        let next = mute(&world, false, of: "p")
+        world.run(milliseconds: 20)
+        #expect(world.replies[next] != nil)
+        world.resume("b")
+        #expect(world.nodes["a"]?.orders.last == .link(.grant("b", true)))
+        #expect(world.nodes["b"]?.worker.gates.values.allSatisfy { $0 } == true)
+    }
+
+    @Test func `a publisher at another node is seen at the home and at a third`() throws {
+        var world = PlaceWorld("a", "b", "c")
+        _ = try world.done("room.create", ["room": "r"])
+        let stream = try world.join("p", by: "b", "0:video:sendonly").stream
+        for (name, node) in [("x", nil), ("y", "c"), ("z", "b")] as [(String, String?)] {
+            try world.join(name, by: node, "0:video:recvonly")
+            try world.watch(name, stream)
+        }
+        let origin = try #require(world.nodes["b"])
+        let sends = origin.orders.compactMap { order -> [String]? in
+            if case .link(.send(_, as: _, to: let nodes)) = order { nodes } else { nil }
+        }
+        #expect(sends.last == ["a", "c"])
+        #expect(origin.worker.bindings.count == 1 && origin.worker.mirrors.isEmpty)
+        for name in ["a", "c"] {
+            let receives = world.nodes[name]?.orders.contains { order in
+                if case .link(.receive(_, _, from: "b")) = order { true } else { false }
+            }
+            #expect(receives == true, "\(name)")
+        }
+        let id = mute(&world, true, of: "p")
+        #expect(world.replies[id] != nil)
+        for node in world.nodes.values {
+            #expect(node.worker.gates.values.allSatisfy { !$0 })
+        }
+    }
+
+    @Test func `the participants of a lost node are disconnected, and nothing is left`() throws {
+        var (world, _) = try call()
+        world.nodes["b"]?.isStopped = true
+        world.events = []
+        let id = mute(&world, true, of: "p")
+        world.nodes["a"]?.plane.losePlaces(at: "b", at: world.now)
+        world.settle()
+        #expect(world.replies[id] != nil)
+        let gone = world.events.contains { event in
+            event.event == "participant.connection" && event.data["participant"] == "v"
+                && event.data["connection"] == "disconnected"
+        }
+        #expect(gone)
+        _ = try world.done("participant.leave", ["room": "r", "participant": "v"])
+        _ = try world.done("room.close", ["room": "r"])
+        #expect(world.nodes["a"]?.plane.leakedObjects == [])
+        // The node gives up its guests when it hears nothing of their home.
+        world.nodes["b"]?.waiting = []
+        world.nodes["b"]?.plane.endGuests(of: "a", at: world.now)
+        world.resume("b")
+        #expect(world.nodes["b"]?.worker.transports.isEmpty == true)
+        #expect(world.nodes["b"]?.plane.leakedObjects == [])
+    }
+
+    @Test func `what a node does not know of another is refused, whatever it is`() throws {
+        var (world, _) = try call()
+        let before = world.nodes["b"]?.worker.transports.count
+        let commands: [PlaceCommands] = [
+            PlaceCommands(worker: 7, place: 3, commands: []),
+            PlaceCommands(worker: -1, place: 3, commands: [.fence(epoch: 1)]),
+            PlaceCommands(
+                worker: 0,
+                place: 3,
+                commands: [
+                    .close(TransportID(index: 900, generation: 1)),
+                    .gate(PublicationID(index: 900, generation: 1), open: true),
+                    .unmirror(PublicationID(index: 900, generation: 1)),
+                    .bind(SlotID(index: 900, generation: 1), nil),
+                ]
+            ),
+        ]
+        for message in commands {
+            world.nodes["b"]?.waiting.append(("a", true, JSON.compact(message)))
+        }
+        for bytes in [[], [0xff], [0xa1, 0x61, 0x78], Array("{}".utf8)] as [[UInt8]] {
+            world.nodes["b"]?.waiting.append(("a", true, bytes))
+            world.nodes["a"]?.waiting.append(("b", false, bytes))
+        }
+        world.settle()
+        #expect(world.nodes["b"]?.worker.transports.count == before)
+        // A node speaks for its own places alone.
+        let strange = PlaceEvents(
+            place: 3,
+            clock: world.now,
+            events: [.transport(TransportID(index: 0, generation: 1), .disconnected(.timeout))]
+        )
+        world.nodes["a"]?.waiting.append(("c", false, JSON.compact(strange)))
+        world.settle()
+        #expect(world.nodes["a"]?.plane.rooms["r"]?.room.participants["v"]?.transports.count == 1)
+    }
+
+    @Test func `wants of a node's viewers reach its link thread`() throws {
+        var (world, _) = try call()
+        let mirror = try #require(world.nodes["b"]?.worker.mirrors.keys.first)
+        let home = world.nodes["b"]?.worker.mirrors[mirror]?.home
+        world.tell(.layersWanted(mirror, home: home, 0b101), of: "b")
+        let wants = (world.nodes["b"]?.orders ?? []).compactMap { order -> UInt8? in
+            if case .link(.want(_, let mask)) = order { mask } else { nil }
+        }
+        #expect(wants == [0b101])
+    }
+}

@@ -1,0 +1,202 @@
+import RTP
+import TestSupport
+import Testing
+
+@testable import Contract
+@testable import ControlPlane
+@testable import JSON
+@testable import Rooms
+@testable import WorkerInterface
+
+/// Control planes of several nodes with one worker each, whose messages reach one another at once.
+struct PlaceWorld {
+    struct Node {
+        var plane: ControlPlane
+        var worker = WalkWorker(index: 0)
+        /// Commands to the link thread.
+        var orders: [WorkerCommand] = []
+        var fences: [(worker: Int, epoch: UInt64)] = []
+        /// Whether it stands still: what comes waits.
+        var isStopped = false
+        var waiting: [(from: String, isFromHome: Bool, bytes: [UInt8])] = []
+    }
+
+    var nodes: [String: Node] = [:]
+    var now = Instant(nanoseconds: 1_000_000_000_000)
+    var replies: [Int64: Result<JSON, IPCError>] = [:]
+    var events: [IPCEvent] = []
+    private var lastID: Int64 = 0
+
+    /// Number of the link thread.
+    static let link = 2
+
+    init(_ names: String...) {
+        for (index, name) in names.enumerated() {
+            let address = Address(ipv4: 0x7f00_0001 + UInt32(index), port: 5004)
+            let setup = ControlSetup(
+                version: "1.2.3",
+                bootID: "boot-\(name)",
+                startTime: 1_700_000_000,
+                random: .seeded(UInt64(index + 1)),
+                fingerprint: Fingerprint(
+                    algorithm: .sha256,
+                    digest: [UInt8](repeating: UInt8(index + 1), count: 32)
+                ),
+                candidates: [[address]],
+                udp: [],
+                limits: ControlLimits(),
+                node: name
+            )
+            nodes[name] = Node(plane: ControlPlane(setup))
+        }
+        for name in names { for other in names where other != name { meet(name, other) } }
+    }
+
+    /// Lets a node know another one, as when their link is up.
+    mutating func meet(_ name: String, _ other: String) {
+        guard let facts = nodes[other]?.plane.placeFacts else { return }
+        nodes[name]?.plane.takePlaceFacts(facts, of: other, at: now)
+        let alive = WorkerEvent.link(.media(other, isAlive: true))
+        nodes[name]?.plane.receive(alive, from: Self.link, at: now)
+    }
+
+    /// Makes a call at a home by way of a node; it may be answered later.
+    @discardableResult
+    mutating func send(
+        _ method: String,
+        _ params: JSON,
+        to home: String = "a",
+        by node: String? = nil
+    ) -> Int64 {
+        lastID += 1
+        let request = IPCRequest(id: .integer(lastID), method: method, params: params)
+        nodes[home]?.plane.receive(
+            request,
+            from: ConnectionID(rawValue: 1),
+            by: node,
+            at: now,
+            unixTime: 1_700_000_000 + Double(now.nanoseconds) / 1e9
+        )
+        settle()
+        return lastID
+    }
+
+    mutating func done(
+        _ method: String,
+        _ params: JSON,
+        to home: String = "a",
+        by node: String? = nil
+    ) throws -> JSON {
+        let id = send(method, params, to: home, by: node)
+        return try #require(replies[id]).get()
+    }
+
+    /// Lets time pass in steps of 10 ms.
+    mutating func run(milliseconds: Int64) {
+        let end = now.advanced(milliseconds: milliseconds)
+        while now < end {
+            now = now.advanced(milliseconds: 10)
+            for name in nodes.keys.sorted() where nodes[name]?.isStopped == false {
+                nodes[name]?.plane.expire(at: now)
+            }
+            settle()
+        }
+    }
+
+    mutating func tell(_ event: WorkerEvent, of node: String, worker: Int = 0) {
+        nodes[node]?.plane.receive(event, from: worker, at: now)
+        settle()
+    }
+
+    mutating func resume(_ name: String) {
+        nodes[name]?.isStopped = false
+        settle()
+    }
+
+    /// Lets nodes and workers do their part until nothing is left.
+    mutating func settle() {
+        var isBusy = true
+        while isBusy {
+            isBusy = false
+            for name in nodes.keys.sorted() where nodes[name]?.isStopped == false {
+                for message in nodes[name]?.waiting ?? [] {
+                    isBusy = true
+                    if message.isFromHome {
+                        nodes[name]?.plane
+                            .receivePlaceCommands(message.bytes, from: message.from, at: now)
+                    } else {
+                        nodes[name]?.plane
+                            .receivePlaceEvents(message.bytes, from: message.from, at: now)
+                    }
+                }
+                nodes[name]?.waiting = []
+                for output in nodes[name]?.plane.takeOutput() ?? [] {
+                    isBusy = true
+                    take(output, of: name)
+                }
+                for (worker, epoch) in nodes[name]?.fences ?? [] {
+                    isBusy = true
+                    let passed = WorkerEvent.fenced(epoch: epoch, at: now, packets: 1)
+                    nodes[name]?.plane.receive(passed, from: worker, at: now)
+                }
+                nodes[name]?.fences = []
+            }
+        }
+    }
+
+    private mutating func take(_ output: ControlOutput, of name: String) {
+        switch output {
+        case .reply(_, let line):
+            guard case .reply(let reply)? = try? IPCMessage(line: line),
+                case .integer(let id) = reply.id
+            else { return }
+            #expect(replies[id] == nil, "call \(id) is answered twice")
+            replies[id] = reply.outcome
+        case .event(let line, _, _):
+            guard case .event(let event)? = try? IPCMessage(line: line.line) else { return }
+            events.append(event)
+        case .commands(let worker, let batch):
+            for command in batch {
+                if case .fence(let epoch) = command {
+                    nodes[name]?.fences.append((worker, epoch))
+                } else if worker == Self.link {
+                    nodes[name]?.orders.append(command)
+                } else {
+                    nodes[name]?.worker.apply(command)
+                }
+            }
+        case .place(let node, let asHome, let bytes):
+            nodes[node]?.waiting.append((name, asHome, bytes))
+        case .serverEvent, .statistics, .subscribe, .save, .log, .close, .upgrade, .exit: break
+        }
+    }
+
+    /// Joins a participant by way of a node and offers m-lines; returns the answer and its stream.
+    @discardableResult
+    mutating func join(
+        _ participant: String,
+        by node: String?,
+        _ lines: String...
+    ) throws -> (answer: String, stream: String?) {
+        let who: [String: JSON] = ["room": "r", "participant": .string(participant)]
+        _ = try done("participant.join", .object(who), by: node)
+        let sdp = JSON.string(TestOffer(lines).text)
+        let result = try done(
+            "transport.offer",
+            .object(who.merging(["sdp": sdp]) { $1 }),
+            by: node
+        )
+        .decode(TransportOffer.Result.self)
+        return (result.sdp, result.mids.first?.stream?.rawValue)
+    }
+
+    mutating func watch(_ participant: String, _ stream: String?) throws {
+        _ = try done(
+            "subscription.add",
+            [
+                "room": "r", "participant": .string(participant),
+                "stream": .string(try #require(stream)),
+            ]
+        )
+    }
+}

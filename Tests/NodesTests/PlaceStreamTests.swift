@@ -1,0 +1,103 @@
+import Contract
+import Testing
+
+@testable import Nodes
+
+/// Messages between a home and its participants at other nodes.
+@Suite struct PlaceStreamTests {
+    private func send(
+        _ text: String,
+        _ from: String,
+        to: String,
+        _ world: NodeWorld,
+        asHome: Bool
+    ) {
+        world[from].cluster.send(Array(text.utf8), to: NodeWorld.name(to), asHome: asHome)
+        world.carryOut(world[from])
+    }
+
+    @Test func `messages come once and in order, also when the link breaks meanwhile`() {
+        let world = NodeWorld(["a", "b"])
+        for number in 0..<60 {
+            send("m\(number)", "a", to: "b", world, asHome: true)
+            if number % 7 == 0 { world.breakLinks(of: NodeWorld.name("b")) }
+            if number % 5 == 0 { send("e\(number)", "b", to: "a", world, asHome: false) }
+            world.run(milliseconds: Int64(number % 9) * 20)
+        }
+        world.run(milliseconds: 1_000)
+        #expect(world["b"].placed == (0..<60).map { "home a m\($0)" })
+        let events = stride(from: 0, to: 60, by: 5).map { "guest b e\($0)" }
+        // The first was sent before the session was known there.
+        #expect(world["a"].placed == events || world["a"].placed == Array(events.dropFirst()))
+    }
+
+    @Test func `a node that begins anew loses its participants, and so does the home`() {
+        let world = NodeWorld(["a", "b"])
+        send("x", "a", to: "b", world, asHome: true)
+        world.run(milliseconds: 100)
+        world.kill("b")
+        world.run(milliseconds: 500)
+        world.start("b")
+        world.run(milliseconds: 2_500)
+        #expect(world["a"].placed == ["lost b as home"])
+        send("y", "a", to: "b", world, asHome: true)
+        world.run(milliseconds: 500)
+        #expect(world["b"].placed == ["home a y"])
+    }
+
+    @Test func `a link that is away for ten seconds ends them on both sides`() {
+        let world = NodeWorld(["a", "b"])
+        send("x", "a", to: "b", world, asHome: true)
+        world.run(milliseconds: 100)
+        world.severed = [[NodeWorld.name("a"), NodeWorld.name("b")]]
+        world.breakLinks(of: NodeWorld.name("b"))
+        world.run(milliseconds: 9_000)
+        #expect(world["a"].placed.isEmpty)
+        world.run(milliseconds: 3_000)
+        #expect(world["a"].placed == ["lost b as home"])
+        #expect(world["b"].placed == ["home a x", "lost a as guest"])
+    }
+
+    @Test func `a process that goes on without what it knew ends them on both sides`() {
+        for restarted in ["a", "b"] {
+            let world = NodeWorld(["a", "b"])
+            send("x", "a", to: "b", world, asHome: true)
+            world.run(milliseconds: 100)
+            let boot = world[restarted].boot
+            world.kill(restarted)
+            world.start(restarted, boot: boot)
+            world.run(milliseconds: 2_500)
+            if restarted == "a" {
+                #expect(world["b"].placed == ["home a x", "lost a as guest"])
+            } else {
+                #expect(world["a"].placed == ["lost b as home"])
+            }
+        }
+    }
+
+    @Test func `a session that misses a message is broken`() {
+        var home = PlaceStream(session: 5, with: "boot", isHome: true)
+        var guest = PlaceStream(session: 5, with: "boot", isHome: false)
+        let messages = (0..<3).map { home.next([UInt8($0)]) }
+        #expect(guest.receive(messages[0]) == .take)
+        #expect(guest.receive(messages[0]) == .ignore)
+        #expect(guest.receive(messages[2]) == .broken)
+        #expect(home.unacknowledged.count == 3)
+        #expect(home.receive(guest.acknowledgement()) == .ignore)
+        #expect(home.unacknowledged.map(\.number) == [2, 3])
+    }
+
+    @Test func `an acknowledgement of more than was sent does no harm`() {
+        var home = PlaceStream(session: 5, with: "boot", isHome: true)
+        _ = home.next([])
+        let message = PlaceMessage(
+            session: 5,
+            isFromHome: false,
+            number: 0,
+            acknowledged: .max,
+            payload: []
+        )
+        #expect(home.receive(message) == .ignore)
+        #expect(home.unacknowledged.isEmpty)
+    }
+}

@@ -1,0 +1,73 @@
+import LoadPeer
+import RTP
+import Testing
+
+@testable import SFU
+@testable import WorkerInterface
+
+/// Gates that are open under the lease of a home at another node.
+struct LeaseTests {
+    static let mirror = RelayedCall.mirrorID(1)
+
+    /// Makes a call whose second worker has its video mirror under lease 3.
+    private func call() throws -> RelayedCall {
+        let call = try RelayFenceTests.busyCall()
+        call.workers[1].call.apply(.lease(Self.mirror, of: 3))
+        return call
+    }
+
+    private func review(_ call: inout RelayedCall, endsIn milliseconds: Int64) {
+        let now = call.workers[1].call.now
+        call.workers[1].call.core.reviewLeases(at: now) { home in
+            home == 3
+                ? now.advanced(milliseconds: milliseconds) : Instant(nanoseconds: .max)
+        }
+    }
+
+    @Test func `what lies in the ring does not leave once the lease is over`() throws {
+        var call = try call()
+        let hasLeases = call.workers[1].call.core.hasLeases
+        #expect(hasLeases)
+        for step in 5..<15 as Range<UInt16> { call.sendVideo(step, isKeyframe: false) }
+        review(&call, endsIn: 0)
+        call.busy = []
+        call.run(milliseconds: 5)
+        #expect(call.viewer(1).numbers(of: 0xaaaa).count == 5)
+    }
+
+    @Test func `a lease that goes on leaves the gate as it is`() throws {
+        var call = try call()
+        review(&call, endsIn: 500)
+        for step in 5..<15 as Range<UInt16> { call.sendVideo(step, isKeyframe: false) }
+        call.busy = []
+        call.run(milliseconds: 5)
+        #expect(call.viewer(1).numbers(of: 0xaaaa).count == 15)
+    }
+
+    @Test func `the gate opens again with the lease, as the home wants it by then`() throws {
+        for isMuted in [false, true] {
+            var call = try call()
+            review(&call, endsIn: 0)
+            call.workers[1].call.apply(.gate(Self.mirror, open: !isMuted))
+            call.busy = []
+            call.sendVideo(5, isKeyframe: true)
+            call.run(milliseconds: 5)
+            #expect(call.viewer(1).numbers(of: 0xaaaa).count == 5)
+            review(&call, endsIn: 500)
+            call.run(milliseconds: 20)
+            call.sendVideo(6, isKeyframe: true)
+            call.run(milliseconds: 5)
+            #expect(call.viewer(1).numbers(of: 0xaaaa).count == (isMuted ? 5 : 6))
+        }
+    }
+
+    @Test func `a publication that ends is under no lease any more`() throws {
+        var call = try call()
+        call.busy = []
+        call.workers[1].call.apply(.bind(RelayTests.slot, nil))
+        call.workers[1].call.apply(.unmirror(Self.mirror))
+        let hasLeases = call.workers[1].call.core.hasLeases
+        #expect(!hasLeases)
+        review(&call, endsIn: 0)
+    }
+}
