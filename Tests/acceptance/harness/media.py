@@ -101,7 +101,10 @@ def read_picture(
     count = len(chroma_rows) * half or 1
     mean_u = sum(sum(u[at * c_stride : at * c_stride + half]) for at in chroma_rows) / count - 128
     mean_v = sum(sum(v[at * c_stride : at * c_stride + half]) for at in chroma_rows) / count - 128
-    mean_y = 1.164 * (luma[height // 4 * y_stride + 2] - 16)
+    # The bar that moves hides one of these places at most.
+    line = height // 4 * y_stride
+    places = sorted(luma[line + int(part * width)] for part in (0.02, 0.35, 0.65))
+    mean_y = 1.164 * (places[1] - 16)
     red = mean_y + 1.596 * mean_v
     green = mean_y - 0.392 * mean_u - 0.813 * mean_v
     blue = mean_y + 2.017 * mean_u
