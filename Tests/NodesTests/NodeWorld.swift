@@ -1,4 +1,5 @@
 import Contract
+import Foundation
 import JSON
 import Nodes
 import RTP
@@ -6,6 +7,12 @@ import TestSupport
 
 /// Nodes, their registry and links in virtual time.
 final class NodeWorld {
+    /// Seeds of the histories with faults: 20, or as many as `SFUD_NODE_SEEDS` says.
+    static let seeds: ClosedRange<UInt64> = {
+        let told = ProcessInfo.processInfo.environment["SFUD_NODE_SEEDS"].flatMap(UInt64.init)
+        return 1...max(1, told ?? 20)
+    }()
+
     /// A node with the part of a control plane that matters here: rooms, their events, replies.
     final class Node {
         let name: NodeName
