@@ -2,13 +2,13 @@ package import RTP
 import SFU
 import WorkerInterface
 
-// What comes in.
+// Media from other nodes.
 extension LinkMedia {
     mutating func setGate(of id: PublicationID, open: Bool, at now: Instant) {
         guard receiving[id] != nil, receiving[id]?.isOpen != open else { return }
         receiving[id]?.isOpen = open
         guard open else { return }
-        // What was sent before belongs to an earlier right, however long it was on its way.
+        // Packets sent before belong to an earlier right, however long they were on their way.
         receiving[id]?.revision &+= 1
         receiving[id]?.isHeard = false
         receiving[id]?.nextWant = now

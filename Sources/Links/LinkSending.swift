@@ -2,7 +2,7 @@ import RTP
 import SFU
 import WorkerInterface
 
-// What goes out.
+// Media for other nodes.
 extension LinkMedia {
     mutating func send(_ id: PublicationID, _ name: StreamName, to nodes: Set<String>) {
         if sending[id] == nil { sending[id] = Sending(name: name, nodes: nodes) }

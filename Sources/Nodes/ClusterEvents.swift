@@ -291,7 +291,7 @@ extension Cluster {
         }
         var chunk: [String: UInt64] = [:]
         for (room, seq) in positions where interest.includes(room: room) {
-            // What is held will come.
+            // Held events will come.
             chunk[room] = min(seq, journaling.rooms[room]?.firstHeld.map { $0 - 1 } ?? seq)
             guard chunk.count == LinkMessage.positionLimit else { continue }
             emit(.send(node, .positions(chunk)))

@@ -197,7 +197,7 @@ extension Cluster {
 
     /// Answers the calls of a room that was given up, or sends them to its new home.
     ///
-    /// What is not in the journal has not happened there.
+    /// Changes that are not in the journal have not happened there.
     private mutating func moveCalls(of room: String, _ journal: RoomJournal?, at now: Instant) {
         var replies: [UInt64: [UInt8]] = [:]
         for item in journal?.held ?? [] {

@@ -12,7 +12,7 @@ struct IncomingCalls {
         case answered([UInt8], since: Instant?)
     }
 
-    /// What to do with a call that arrives.
+    /// Treatment of a call that arrives.
     enum Arrival: Equatable {
         case execute
         /// It is being executed; its answer will come.

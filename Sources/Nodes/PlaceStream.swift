@@ -66,7 +66,7 @@ struct PlaceStream {
     /// Messages that may wait for an acknowledgement; beyond, the session ends.
     static let limit = 100_000
 
-    /// What to do with a message that came.
+    /// Treatment of a message that came.
     enum Arrival: Equatable {
         case take
         /// It came before, or is a mere acknowledgement.

@@ -21,7 +21,7 @@ final class NodeWorld {
         /// `seq` of each room's last event.
         var rooms: [String: UInt64] = [:]
         var journal: [String: [UInt64: Line]] = [:]
-        /// What is journaled of each room.
+        /// Journaled records of each room.
         var records: [String: [String: [UInt8]]] = [:]
         var interests: [UInt64: Set<String>?] = [:]
         /// Lines that each connection was sent.

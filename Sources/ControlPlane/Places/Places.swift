@@ -4,7 +4,7 @@ package import RTP
 import Rooms
 import WorkerInterface
 
-/// What this node knows of participants that connect elsewhere than at their room's home.
+/// Knowledge of participants that connect elsewhere than at their room's home.
 struct Places {
     /// Another node where participants of rooms of this home may connect.
     struct Node {

@@ -237,7 +237,7 @@ extension Core {
 
     /// Returns what to ask other nodes for again now.
     ///
-    /// What is lost for good is left to a keyframe.
+    /// Packets that are lost for good are left to a keyframe.
     package mutating func takeLinkedLosses(
         at now: Instant,
         retryMilliseconds: Int64
