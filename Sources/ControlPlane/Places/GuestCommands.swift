@@ -7,7 +7,8 @@ import WorkerInterface
 extension ControlPlane {
     /// Executes the commands of another home for a worker of this node.
     ///
-    /// Commands that are malformed or beyond the limits are refused: the home hears nothing, and gives up.
+    /// Commands that are malformed or beyond the limits are refused: the home hears nothing, and
+    /// gives up.
     package mutating func receivePlaceCommands(
         _ bytes: [UInt8],
         from home: String,
