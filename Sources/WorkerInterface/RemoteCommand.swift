@@ -23,6 +23,8 @@ package enum RemoteCommand: Hashable, Sendable, Codable {
             configuration.publications.count <= Self.listLimit
                 && configuration.slots.count <= Self.listLimit
                 && configuration.publications.allSatisfy(\.isValid)
+                && Self.areUnique(configuration.publications.map(\.id))
+                && Self.areUnique(configuration.slots.map(\.id))
                 && configuration.slots.allSatisfy { $0.formats.count <= Self.listLimit }
         case .mirror(let mirror, _): mirror.configuration.isValid
         case .relay(_, let targets, let places):
@@ -31,6 +33,10 @@ package enum RemoteCommand: Hashable, Sendable, Codable {
         case .bind(_, let binding): binding.map { (0...1_000).contains($0.priority) } ?? true
         case .close, .gate, .limit, .feature, .unmirror, .explain, .fence: true
         }
+    }
+
+    private static func areUnique(_ handles: [some Hashable]) -> Bool {
+        Set(handles).count == handles.count
     }
 
     fileprivate static let listLimit = 1_024

@@ -145,6 +145,8 @@ import Testing
         let id = mute(&world, true, of: "p")
         world.nodes["a"]?.plane.losePlaces(at: "b", at: world.now)
         world.settle()
+        #expect(world.replies[id] == nil, "datagrams may still come through, and with them leases")
+        world.run(milliseconds: 1_060)
         #expect(world.replies[id] != nil)
         let gone = world.events.contains { event in
             event.event == "participant.connection" && event.data["participant"] == "v"
@@ -160,6 +162,29 @@ import Testing
         world.resume("b")
         #expect(world.nodes["b"]?.worker.transports.isEmpty == true)
         #expect(world.nodes["b"]?.plane.leakedObjects == [])
+    }
+
+    @Test func `a lost node has no lease before it has passed a fence`() throws {
+        var (world, _) = try call()
+        world.nodes["b"]?.isStopped = true
+        world.nodes["a"]?.plane.losePlaces(at: "b", at: world.now)
+        world.settle()
+        #expect(world.nodes["a"]?.orders.contains(.link(.grant("b", false))) == true)
+        // A right that is lost meanwhile has no effect there before the last lease is over.
+        let id = mute(&world, true, of: "p")
+        world.run(milliseconds: 1_000)
+        #expect(world.replies[id] == nil)
+        world.run(milliseconds: 60)
+        #expect(world.replies[id] != nil)
+        world.nodes["b"]?.waiting = []
+        world.nodes["b"]?.plane.endGuests(of: "a", at: world.now)
+        world.resume("b")
+        world.meet("a", "b")
+        world.settle()
+        let granted = WorkerCommand.link(.grant("b", true))
+        #expect(world.nodes["a"]?.orders.contains(granted) == false)
+        try world.join("w", by: "b", "0:video:recvonly")
+        #expect(world.nodes["a"]?.orders.last == granted)
     }
 
     @Test func `what a node does not know of another is refused, whatever it is`() throws {

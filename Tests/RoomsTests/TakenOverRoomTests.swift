@@ -84,7 +84,7 @@ import WorkerInterface
                 )
                 #expect(reply.contains("\"sdp\""), "\(reply)")
             }
-            // Who does not come back leaves after the usual time, by the clock of this node.
+            // People who do not come back leave after the usual time, by the clock of this node.
             new.pass(milliseconds: 119_000)
             let present = new.plane.rooms[name]?.room.participants
             #expect((people ?? []).allSatisfy { present?[$0.id] != nil })

@@ -17,18 +17,19 @@ extension ControlPlane {
     mutating func expirePlaces(at now: Instant) {
         guard let places, places.deadline.map({ $0 <= now }) == true else { return }
         for (name, node) in places.nodes.sorted(by: { $0.key < $1.key }) {
-            guard let sent = node.awaited.values.flatMap(\.values).min() else { continue }
-            if !node.isDenied {
-                guard now.milliseconds(since: sent) >= Places.patienceMilliseconds else {
-                    continue
-                }
-                deny(name)
-            } else if let deniedAt = node.deniedAt,
-                now.milliseconds(since: deniedAt) >= Places.leaseMilliseconds
-            {
-                goOn(without: name, node, at: now)
-            }
+            guard let due = node.due, due <= now else { continue }
+            if node.isDenied { goOn(without: name, node, at: now) } else { deny(name) }
         }
+    }
+
+    /// Withholds the leases of a node that is lost, until another life or session of it has passed
+    /// a fence.
+    mutating func leave(_ node: String) {
+        guard places?.nodes[node]?.isConnected == true else { return }
+        places?.nodes[node]?.isConnected = false
+        places?.nodes[node]?.late = [:]
+        places?.nodes[node]?.isLeaving = true
+        if places?.nodes[node]?.isDenied == false { deny(node) }
     }
 
     private mutating func deny(_ node: String) {

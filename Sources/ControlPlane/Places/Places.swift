@@ -10,6 +10,9 @@ struct Places {
     struct Node {
         /// Whether commands reach it; those for a node that is lost are dropped.
         var isConnected = true
+        /// Whether it was lost so lately that its last leases may not be over: nothing that it
+        /// would have to know takes effect before.
+        var isLeaving = false
         /// Fences that it has not passed, with the times at which they were sent.
         var awaited: [UInt64: [Int: Instant]] = [:]
         /// Fences that were given up, with the places that have not passed them.
@@ -31,9 +34,23 @@ struct Places {
             if late[epoch]?.isEmpty == true { late[epoch] = nil }
         }
 
+        /// Notes that its last leases are over, whatever it has passed.
         mutating func giveUp() {
-            for (epoch, places) in awaited { late[epoch, default: []].formUnion(places.keys) }
+            for (epoch, places) in awaited where !isLeaving {
+                late[epoch, default: []].formUnion(places.keys)
+            }
             awaited = [:]
+            isLeaving = false
+        }
+
+        /// Time of the next look at its fences; `nil` while nothing is awaited.
+        var due: Instant? {
+            let sent = awaited.values.flatMap(\.values).min()
+            guard isLeaving || sent != nil else { return nil }
+            if let deniedAt {
+                return deniedAt.advanced(milliseconds: Places.leaseMilliseconds)
+            }
+            return isDenied ? nil : sent?.advanced(milliseconds: Places.patienceMilliseconds)
         }
     }
 
@@ -60,15 +77,7 @@ struct Places {
     var deadline: Instant? {
         var first: Instant?
         for node in nodes.values {
-            guard let sent = node.awaited.values.flatMap(\.values).min() else { continue }
-            let due: Instant
-            if let deniedAt = node.deniedAt {
-                due = deniedAt.advanced(milliseconds: Self.leaseMilliseconds)
-            } else if node.isDenied {
-                continue
-            } else {
-                due = sent.advanced(milliseconds: Self.patienceMilliseconds)
-            }
+            guard let due = node.due else { continue }
             first = min(first ?? due, due)
         }
         return first
@@ -98,11 +107,12 @@ extension ControlPlane {
         output.append(.place(node: name.node, asHome: true, JSON.compact(message)))
     }
 
-    /// Whether a worker will pass a fence: not one of a node that is lost.
+    /// Whether a fence has to wait for a worker: not for one of a node whose leases are over.
     func mayPass(_ worker: Int) -> Bool {
         guard let first = shared.remote?.first, worker >= first else { return true }
-        guard let name = shared.remote?.name(of: worker) else { return false }
-        return places?.nodes[name.node]?.isConnected == true
+        guard let name = shared.remote?.name(of: worker), let node = places?.nodes[name.node]
+        else { return false }
+        return node.isConnected || node.isLeaving
     }
 
     /// Notes that a fence is sent to another node's worker.
@@ -257,7 +267,13 @@ extension ControlPlane {
                 slots: facts.slots
             )
         )
-        places?.nodes[node, default: Places.Node()].isConnected = true
+        guard let known = places?.nodes[node], !known.isConnected else {
+            places?.nodes[node, default: Places.Node()].isConnected = true
+            return
+        }
+        places?.nodes[node]?.isConnected = true
+        // It gets leases when it has passed a first fence, for which it has as long as others.
+        if !known.isLeaving, known.deniedAt != nil { places?.nodes[node]?.deniedAt = now }
     }
 
     /// Node for a participant that joins by way of a node; `nil` for this one.
@@ -268,7 +284,10 @@ extension ControlPlane {
         return caller
     }
 
-    /// Ends the transports at a node that is lost; its fences are passed.
+    /// Ends the transports at a node that is lost.
+    ///
+    /// Datagrams may still come through to it, so its leases are withheld, and its fences are
+    /// passed when they are over.
     package mutating func losePlaces(at node: String, at now: Instant) {
         guard let remote = shared.remote else { return }
         endTransports(in: Set(remote.places(at: node)), of: node, at: now)
@@ -284,16 +303,7 @@ extension ControlPlane {
     }
 
     private mutating func endTransports(in lost: Set<Int>, of node: String?, at now: Instant) {
-        let awaited = node.flatMap { places?.nodes[$0]?.awaited } ?? [:]
-        if let node {
-            places?.nodes[node]?.awaited = [:]
-            places?.nodes[node]?.late = [:]
-            places?.nodes[node]?.isConnected = false
-            grant(node)
-        }
-        for (epoch, workers) in awaited.sorted(by: { $0.key < $1.key }) {
-            for worker in workers.keys.sorted() { fenced(epoch, by: worker, at: now, 0) }
-        }
+        if let node { leave(node) }
         let transports = rooms.owners.keys.compactMap { resource -> Room.TransportLocation? in
             guard case .transport(let worker, let id) = resource, lost.contains(worker) else {
                 return nil
