@@ -155,7 +155,10 @@ package struct LinkMedia: ~Copyable {
         case .disconnect(let node): disconnect(node)
         case .grant(let node, let isGranted):
             if isGranted { denied.remove(node) } else { denied.insert(node) }
-        case .hold(let home, let lease): leases[home] = lease
+        case .hold(let home, let lease):
+            leases[home] = lease
+            // The number may have been that of another home.
+            if let lease { leaseEnds.append((lease, Instant(nanoseconds: 0))) }
         }
         flushRecords()
     }

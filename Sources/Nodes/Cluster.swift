@@ -225,8 +225,6 @@ package struct Cluster {
         }
     }
 
-    /// Nodes of a cluster, this one included.
-    package static let nodeLimit = Members.limit
     static let tickMilliseconds: Int64 = 100
     /// Time without a turn of this node after which others may have taken its rooms.
     static let standstillMilliseconds: Int64 = 1_500

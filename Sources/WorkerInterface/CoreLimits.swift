@@ -31,6 +31,8 @@ package struct CoreLimits: Hashable, Sendable {
 
     /// Simulcast encodings of one publication; an offer with more is cut.
     package static let encodingsPerPublication = 4
+    /// Leases on rooms of other nodes: more than a cluster has nodes.
+    package static let leases = 65
 
     package init() {}
 

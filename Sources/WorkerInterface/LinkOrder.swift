@@ -17,8 +17,9 @@ package enum LinkOrder: Hashable, Sendable {
     /// Sets whether a node's leases on rooms of this home go on; when they do not, its media stops
     /// by itself.
     case grant(String, Bool)
-    /// Holds this node's lease on the rooms of another home under a number.
-    case hold(home: String, lease: Int)
+    /// Begins to hold this node's lease on the rooms of another home, under a number; `nil` ends
+    /// that.
+    case hold(home: String, lease: Int?)
 }
 
 /// Name of a publication that all nodes of a room know.

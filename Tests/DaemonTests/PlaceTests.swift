@@ -162,6 +162,23 @@ import Testing
         world.resume("b")
         #expect(world.nodes["b"]?.worker.transports.isEmpty == true)
         #expect(world.nodes["b"]?.plane.leakedObjects == [])
+        #expect(world.nodes["b"]?.orders.last == .link(.hold(home: "a", lease: nil)))
+    }
+
+    @Test func `each home has a lease of its own, however many come and go`() throws {
+        var guests = Guests()
+        for number in 0..<500 {
+            let taken = guests.takeLease()
+            let lease = try #require(taken)
+            #expect((0..<CoreLimits.leases).contains(lease))
+            guests.homes["home-\(number)"] = Guests.Home(lease: lease)
+            #expect(Set(guests.homes.values.map(\.lease)).count == guests.homes.count)
+            guests.homes["home-\(number - 63)"] = nil
+        }
+        while let lease = guests.takeLease() {
+            guests.homes["other-\(lease)"] = Guests.Home(lease: lease)
+        }
+        #expect(guests.homes.count == CoreLimits.leases)
     }
 
     @Test func `a lost node has no lease before it has passed a fence`() throws {

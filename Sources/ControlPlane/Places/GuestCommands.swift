@@ -16,7 +16,8 @@ extension ControlPlane {
     ) {
         guard var places, let message = JSON.sent(PlaceCommands.self, bytes),
             (0..<setup.workers).contains(message.worker),
-            message.commands.allSatisfy(\.isValid)
+            message.commands.allSatisfy(\.isValid),
+            let lease = places.guests.homes[home]?.lease ?? places.guests.takeLease()
         else {
             let fields = [("node", home)]
             return output.append(.log(.warning, "unknown commands of a node", fields))
@@ -24,7 +25,6 @@ extension ControlPlane {
         self.places = nil
         var work = GuestWork(home: home, worker: message.worker, own: setup.node ?? "")
         if places.guests.homes[home] == nil {
-            let lease = places.guests.lease(of: home)
             places.guests.homes[home] = Guests.Home(lease: lease)
             work.routed.link.append(.link(.hold(home: home, lease: lease)))
         }
@@ -89,6 +89,7 @@ extension ControlPlane {
         }
         places.guests.homes[home] = nil
         self.places = places
+        output.append(.commands(worker: linkThread, [.link(.hold(home: home, lease: nil))]))
     }
 
     /// Takes a worker's event if it is about a guest; returns whether it was.

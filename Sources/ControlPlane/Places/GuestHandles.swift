@@ -77,8 +77,7 @@ struct Guests {
     }
 
     var homes: [String: Home] = [:]
-    /// Numbers of leases stay with their homes.
-    private var leases: [String: Int] = [:]
+    private var lastLease = CoreLimits.leases - 1
     private(set) var fences: [UInt64: GuestFence] = [:]
     private var tokens: [UInt64: (home: String, token: UInt64)] = [:]
     private var lastNumber: UInt64 = 0
@@ -93,9 +92,13 @@ struct Guests {
         }
     }
 
-    mutating func lease(of home: String) -> Int {
-        let lease = leases[home] ?? leases.count
-        leases[home] = lease
+    /// Returns the number of a new home's lease, the one that was free for longest; `nil` if there
+    /// is none.
+    mutating func takeLease() -> Int? {
+        let taken = Set(homes.values.map(\.lease))
+        let next = (1...CoreLimits.leases).map { (lastLease + $0) % CoreLimits.leases }
+        guard let lease = next.first(where: { !taken.contains($0) }) else { return nil }
+        lastLease = lease
         return lease
     }
 

@@ -118,7 +118,7 @@ struct LinkThread: ~Copyable {
                 }
             }
             for worker in media.run(at: now) { setup.relays.wakeups[worker].ring() }
-            for (home, end) in media.takeLeaseEnds() { setup.leases.extend(home, to: end) }
+            for (home, end) in media.takeLeaseEnds() { setup.leases.set(home, to: end) }
             send()
             events.post(media.takeEvents())
             guard nextFigures <= now else { continue }

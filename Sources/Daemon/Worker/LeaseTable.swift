@@ -1,6 +1,6 @@
-import Nodes
 import RTP
 import Synchronization
+import WorkerInterface
 
 /// Ends of this node's leases on the rooms of other homes.
 ///
@@ -9,8 +9,7 @@ import Synchronization
 final class LeaseTable: Sendable {
     private final class Lease: Sendable { let end = Atomic<Int64>(0) }
 
-    /// A lease for each home; one number more than there are nodes.
-    private let leases = (0...Cluster.nodeLimit).map { _ in Lease() }
+    private let leases = (0..<CoreLimits.leases).map { _ in Lease() }
 
     /// Returns when a lease ends; one that never began is over.
     func end(of home: Int) -> Instant {
@@ -19,7 +18,7 @@ final class LeaseTable: Sendable {
     }
 
     /// Sets the end of a lease.
-    func extend(_ home: Int, to end: Instant) {
+    func set(_ home: Int, to end: Instant) {
         guard leases.indices.contains(home) else { return }
         leases[home].end.store(end.nanoseconds, ordering: .sequentiallyConsistent)
     }
