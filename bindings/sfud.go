@@ -93,6 +93,7 @@ const (
 
 // Constraint that keeps a subscriber from a higher layer.
 // `approval`: The viewer waits to be let in.
+// `link`: The link from the publisher's node to the viewer's does not carry more.
 type LayerLimitReason string
 
 // The words of LayerLimitReason.
@@ -107,6 +108,7 @@ const (
 	LayerLimitReasonCodec      LayerLimitReason = "codec"
 	LayerLimitReasonOverload   LayerLimitReason = "overload"
 	LayerLimitReasonApproval   LayerLimitReason = "approval"
+	LayerLimitReasonLink       LayerLimitReason = "link"
 )
 
 // State of the link to a node.

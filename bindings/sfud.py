@@ -38,6 +38,7 @@ FreezeHopName = Literal[
 JoinState = Literal["joined", "awaited"]
 #: Constraint that keeps a subscriber from a higher layer.
 #: `approval`: The viewer waits to be let in.
+#: `link`: The link from the publisher's node to the viewer's does not carry more.
 LayerLimitReason = Literal[
     "none",
     "preference",
@@ -49,6 +50,7 @@ LayerLimitReason = Literal[
     "codec",
     "overload",
     "approval",
+    "link",
 ]
 #: State of the link to a node.
 #: `own`: The node that was asked.

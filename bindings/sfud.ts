@@ -47,6 +47,7 @@ export type JoinState = "joined" | "awaited";
 /**
  * Constraint that keeps a subscriber from a higher layer.
  * `approval`: The viewer waits to be let in.
+ * `link`: The link from the publisher's node to the viewer's does not carry more.
  */
 export type LayerLimitReason =
   | "none"
@@ -58,7 +59,8 @@ export type LayerLimitReason =
   | "subscriber"
   | "codec"
   | "overload"
-  | "approval";
+  | "approval"
+  | "link";
 
 /**
  * State of the link to a node.

@@ -120,6 +120,8 @@ public enum LayerLimitReason: String, Codable, Hashable, Sendable, CaseIterable 
     case none, preference, role, bandwidth, publisher, muted, subscriber, codec, overload
     /// The viewer waits to be let in.
     case approval
+    /// The link from the publisher's node to the viewer's does not carry more.
+    case link
 }
 
 /// One layer switch of a subscription.

@@ -29,8 +29,9 @@ struct LinkOpener {
 /// Sending side of the datagrams under one set of keys.
 struct LinkSealer {
     private let cipher: LinkCipher
-    private let association: UInt64
-    private var counter: UInt64 = 0
+    let association: UInt64
+    /// Counter of the last datagram.
+    private(set) var counter: UInt64 = 0
 
     init?(_ keys: LinkKeys.Direction) {
         guard let cipher = LinkCipher(keys, seals: true) else { return nil }

@@ -16,6 +16,13 @@ package struct LinkCounters: Hashable, Sendable {
     /// Packets that had come before, or could not be kept.
     package internal(set) var packetsRefused: UInt64 = 0
     package internal(set) var packetsTooLong: UInt64 = 0
+    /// Video packets that found no room where they wait for a narrow path.
+    package internal(set) var packetsCrowded: UInt64 = 0
+    /// Bytes of probes.
+    package internal(set) var paddingOut: UInt64 = 0
+    /// Nodes to which the path limits what is sent, and encodings that are withheld for that.
+    package internal(set) var narrowPaths = 0
+    package internal(set) var encodingsWithheld = 0
 
     package init() {}
 }

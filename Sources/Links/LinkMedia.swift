@@ -21,8 +21,10 @@ package struct LinkMedia: ~Copyable {
         var sealer: LinkSealer
         var association: UInt64
         var former: UInt64?
-        /// Records of the next datagram.
+        let path: LinkPath
+        /// Records of the next datagram, and bytes of them that are video.
         var records: [UInt8] = []
+        var videoBytes = 0
         /// Round trip in nanoseconds; `nil` before the first.
         var roundTrip: Int64?
         /// Sending time of the last beat that was echoed.
@@ -37,6 +39,11 @@ package struct LinkMedia: ~Copyable {
             var revision: UInt16
             var encodings: UInt8
             var heard: Instant
+            /// Encodings that the path does not carry, and the time up to which that is repeated.
+            var withheld: UInt8 = 0
+            var repeatedUntil: Instant?
+
+            var carried: UInt8 { encodings & ~withheld }
         }
 
         var name: StreamName
@@ -44,7 +51,7 @@ package struct LinkMedia: ~Copyable {
         var nodes: Set<String>
         var subscribers: [String: Subscriber] = [:]
 
-        var wanted: UInt8 { subscribers.values.reduce(0) { $0 | $1.encodings } }
+        var carried: UInt8 { subscribers.values.reduce(0) { $0 | $1.carried } }
     }
 
     /// A publication that comes from another node.
@@ -57,6 +64,9 @@ package struct LinkMedia: ~Copyable {
         /// Whether a packet of the present revision has come.
         var isHeard = false
         var nextWant: Instant
+        /// Encodings that the path does not carry, and the time when that was last heard.
+        var withheld: UInt8 = 0
+        var withheldHeard: Instant?
     }
 
     struct Subscription: Hashable {
@@ -109,10 +119,11 @@ package struct LinkMedia: ~Copyable {
     }
 
     /// Time of the next `expire`.
-    package var deadline: Instant? {
+    package func deadline(at now: Instant) -> Instant? {
         let beat = peers.isEmpty ? nil : nextBeat
         let wants = receiving.values.map(\.nextWant).min()
-        return [beat, wants, core.deadline, core.linkedLossDeadline].compactMap(\.self).min()
+        let paths = peers.values.compactMap { $0.path.deadline(at: now) }.min()
+        return [beat, wants, paths, core.deadline, core.linkedLossDeadline].compactMap(\.self).min()
     }
 
     /// Whether there is a message in a ring.
@@ -124,8 +135,10 @@ package struct LinkMedia: ~Copyable {
         case .gate(let id, let open):
             core.apply(command, at: now, into: &output)
             setGate(of: id, open: open, at: now)
+            if !open { dropWaiting(of: id) }
         case .unmirror(let id):
             endSending(id)
+            dropWaiting(of: id)
             core.apply(command, at: now, into: &output)
         case .link(let order): apply(order, at: now)
         case .mirror, .relay, .fence: core.apply(command, at: now, into: &output)
@@ -146,12 +159,12 @@ package struct LinkMedia: ~Copyable {
         case .end(let id):
             guard var ended = receiving.removeValue(forKey: id) else { break }
             ended.encodings = 0
-            want(ended, as: id)
+            want(ended, as: id, at: now)
             core.removeLinked(id)
         case .want(let id, let encodings):
             receiving[id]?.encodings = encodings
             receiving[id]?.nextWant = now
-        case .connect(let node, let address, let keys): connect(node, address, keys)
+        case .connect(let node, let address, let keys): connect(node, address, keys, at: now)
         case .disconnect(let node): disconnect(node)
         case .grant(let node, let isGranted):
             if isGranted { denied.remove(node) } else { denied.insert(node) }
@@ -160,10 +173,15 @@ package struct LinkMedia: ~Copyable {
             // The number may have been that of another home.
             if let lease { leaseEnds.append((lease, Instant(nanoseconds: 0))) }
         }
-        flushRecords()
+        flushRecords(at: now)
     }
 
-    mutating func connect(_ node: String, _ address: Address, _ keys: LinkKeys) {
+    mutating func connect(
+        _ node: String,
+        _ address: Address,
+        _ keys: LinkKeys,
+        at now: Instant
+    ) {
         guard let sealer = LinkSealer(keys.outgoing),
             let opener = LinkOpener(keys.incoming, from: node)
         else { return }
@@ -173,7 +191,8 @@ package struct LinkMedia: ~Copyable {
         var peer = Peer(
             address: address,
             sealer: sealer,
-            association: keys.incoming.association
+            association: keys.incoming.association,
+            path: old?.path ?? LinkPath(at: now)
         )
         // Datagrams under the last keys may still be on their way.
         peer.former = old?.association
@@ -205,7 +224,7 @@ extension LinkMedia {
             flush(at: now)
         }
         expire(at: now)
-        flushRecords()
+        flushRecords(at: now)
         var workers: [Int] = []
         for worker in 0..<port.workers where port.publish(to: worker) { workers.append(worker) }
         return workers
@@ -223,7 +242,7 @@ extension LinkMedia {
     mutating func expire(at now: Instant) {
         for (id, position) in core.takeLinkedRequests() {
             guard let node = receiving[id]?.node else { continue }
-            append(.keyframe(handle: id, position: UInt8(clamping: position)), to: node)
+            append(.keyframe(handle: id, position: UInt8(clamping: position)), to: node, at: now)
         }
         for loss in core.takeLinkedLosses(at: now, retryMilliseconds: Self.retryMilliseconds) {
             guard let node = receiving[loss.publication]?.node else { continue }
@@ -237,40 +256,21 @@ extension LinkMedia {
                     numbers: Array(numbers.prefix(LinkRecord.missingLimit))
                 )
                 numbers = numbers.dropFirst(LinkRecord.missingLimit)
-                append(record, to: node)
+                append(record, to: node, at: now)
             }
         }
         tellWants(at: now)
+        for node in peers.keys { expirePath(to: node, at: now) }
         guard nextBeat <= now else { return }
         nextBeat = now.advanced(milliseconds: Self.beatMilliseconds)
         expireWants(at: now)
+        expireWithholdings(at: now)
         for node in peers.keys {
             reviewLife(of: node, at: now)
-            append(.beat(stamp: UInt64(bitPattern: now.nanoseconds)), to: node)
+            share(pathTo: node, at: now)
+            append(.beat(stamp: UInt64(bitPattern: now.nanoseconds)), to: node, at: now)
         }
-    }
-
-    mutating func append(_ record: LinkRecord, to node: String) {
-        guard peers[node] != nil else { return }
-        let bytes = record.encoded()
-        let waiting = peers[node]?.records.count ?? 0
-        if waiting > 0, waiting + bytes.count + LinkDatagram.overhead > Self.datagramLength {
-            flushRecords(to: node)
-        }
-        peers[node]?.records += bytes
-    }
-
-    mutating func flushRecords() {
-        for node in peers.keys { flushRecords(to: node) }
-    }
-
-    mutating func flushRecords(to node: String) {
-        guard let peer = peers[node], !peer.records.isEmpty else { return }
-        peers[node]?.records = []
-        guard let bytes = peers[node]?.sealer.seal(peer.records) else { return }
-        counters.datagramsOut &+= 1
-        counters.bytesOut &+= UInt64(bytes.count)
-        transmits.append(LinkTransmit(address: peer.address, bytes: bytes))
+        countWithholdings()
     }
 
     /// Life of a lease on the rooms of another home, from the sending of the echoed beat.

@@ -14,19 +14,19 @@ extension LinkMedia {
         receiving[id]?.nextWant = now
     }
 
-    mutating func want(_ receiving: Receiving, as id: PublicationID) {
+    mutating func want(_ receiving: Receiving, as id: PublicationID, at now: Instant) {
         let record = LinkRecord.want(
             receiving.name,
             handle: id,
             revision: receiving.revision,
             encodings: receiving.isOpen ? receiving.encodings : 0
         )
-        append(record, to: receiving.node)
+        append(record, to: receiving.node, at: now)
     }
 
     mutating func tellWants(at now: Instant) {
         for (id, wish) in receiving where wish.nextWant <= now {
-            want(wish, as: id)
+            want(wish, as: id, at: now)
             let isWaiting = !wish.isHeard && wish.isOpen && wish.encodings != 0
             receiving[id]?.nextWant = now.advanced(
                 milliseconds: isWaiting ? Self.waitingMilliseconds : Self.refreshMilliseconds
@@ -81,6 +81,8 @@ extension LinkMedia {
             counters.datagramsRefused &+= 1
             return
         }
+        let isReason = records.contains(where: \.isReported)
+        peers[node]?.noteArrival(sealed, isReason: isReason, at: now)
         for record in records { take(record, from: node, at: now) }
     }
 
@@ -94,7 +96,7 @@ extension LinkMedia {
                 encodings: encodings,
                 heard: now
             )
-            take(want: name, subscriber, of: node)
+            take(want: name, subscriber, of: node, at: now)
         case .missing(let handle, let position, let epoch, let numbers):
             let subscription = Subscription(node: node, handle: handle)
             repeatPackets(of: subscription, position: position, epoch: epoch, numbers, at: now)
@@ -102,10 +104,15 @@ extension LinkMedia {
             guard let id = subscriptions[Subscription(node: node, handle: handle)] else { break }
             core.requestLinkedKeyframe(of: id, position: Int(position), at: now)
         case .beat(let stamp):
-            append(.echo(stamp: stamp, granted: !denied.contains(node)), to: node)
+            append(.echo(stamp: stamp, granted: !denied.contains(node)), to: node, at: now)
         case .echo(let stamp, let isGranted):
             let sent = Instant(nanoseconds: Int64(truncatingIfNeeded: stamp))
             takeEcho(sent, isGranted, from: node, at: now)
+        case .arrivals(let association, let report):
+            take(report, on: association, from: node, at: now)
+        case .padding: break
+        case .withheld(let handle, let encodings):
+            take(withheld: encodings, of: handle, from: node, at: now)
         }
     }
 

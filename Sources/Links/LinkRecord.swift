@@ -17,6 +17,14 @@ enum LinkRecord: Equatable {
     case beat(stamp: UInt64)
     /// `granted`: the lease on the rooms of the node that answers goes on from the stamp.
     case echo(stamp: UInt64, granted: Bool)
+    /// Tells when the datagrams under some keys of the reader's arrived, as an RTCP message
+    /// (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1); their numbers are the counters'
+    /// low bits.
+    case arrivals(association: UInt64, report: [UInt8])
+    /// Padding of a probe: so many bytes that mean nothing.
+    case padding(Int)
+    /// Encodings that the path does not carry now although they are wanted, one bit each, absolute.
+    case withheld(handle: PublicationID, encodings: UInt8)
 
     /// Most numbers in one `missing`.
     static let missingLimit = 128
@@ -29,6 +37,9 @@ enum LinkRecord: Equatable {
         case .keyframe: 4
         case .beat: 5
         case .echo: 6
+        case .arrivals: 7
+        case .padding: 8
+        case .withheld: 9
         }
     }
 
@@ -57,6 +68,13 @@ enum LinkRecord: Equatable {
         case .echo(let stamp, let granted):
             writer.number(stamp)
             writer.number(granted ? 1 : 0 as UInt8)
+        case .arrivals(let association, let report):
+            writer.number(association)
+            writer.bytes += report
+        case .padding(let count): writer.bytes += [UInt8](repeating: 0, count: count)
+        case .withheld(let handle, let encodings):
+            writer.handle(handle)
+            writer.number(encodings)
         }
         return writer.finished()
     }
@@ -74,7 +92,7 @@ enum LinkRecord: Equatable {
             else { return nil }
             var body = RecordReader(rest: reader.rest.prefix(Int(length)))
             rest = reader.rest.dropFirst(Int(length))
-            guard (1...6).contains(type) else { continue }
+            guard (1...9).contains(type) else { continue }
             guard let record = read(type, &body), body.rest.isEmpty else { return nil }
             records.append(record)
         }
@@ -114,6 +132,15 @@ enum LinkRecord: Equatable {
             guard let stamp: UInt64 = reader.number(), let granted: UInt8 = reader.number()
             else { return nil }
             return .echo(stamp: stamp, granted: granted == 1)
+        case 7:
+            guard let association: UInt64 = reader.number() else { return nil }
+            return .arrivals(association: association, report: reader.takeRest())
+        case 8: return .padding(reader.takeRest().count)
+        case 9:
+            guard let handle: PublicationID = reader.handle(),
+                let encodings: UInt8 = reader.number()
+            else { return nil }
+            return .withheld(handle: handle, encodings: encodings)
         default: return nil
         }
     }
@@ -127,6 +154,9 @@ struct LinkedMediaHeader: Equatable {
         var age: Int32
         var timestamp: UInt32
     }
+
+    /// Longest form, with the record's type and length, in bytes.
+    static let length = 3 + 28 + 8
 
     var handle: PublicationID
     var position: UInt8

@@ -12,7 +12,7 @@ extension LinkMedia {
             sending[id]?.subscribers[node] = nil
             subscriptions[Subscription(node: node, handle: subscriber.handle)] = nil
         }
-        core.setExported(id, sending[id]?.wanted ?? 0)
+        core.setExported(id, sending[id]?.carried ?? 0)
     }
 
     mutating func endSending(_ id: PublicationID) {
@@ -25,9 +25,11 @@ extension LinkMedia {
 
     mutating func take(
         want name: StreamName,
-        _ subscriber: Sending.Subscriber,
-        of node: String
+        _ wish: Sending.Subscriber,
+        of node: String,
+        at now: Instant
     ) {
+        var subscriber = wish
         // The order to send may come later than the want: it is repeated.
         guard let id = names[name], let known = sending[id], known.nodes.contains(node) else {
             return
@@ -36,12 +38,16 @@ extension LinkMedia {
         if let before, before.handle == subscriber.handle {
             let step = Int16(bitPattern: subscriber.revision &- before.revision)
             guard step >= 0 else { return }
+            subscriber.withheld = before.withheld & subscriber.encodings
+            subscriber.repeatedUntil = before.repeatedUntil
         } else if let before {
             subscriptions[Subscription(node: node, handle: before.handle)] = nil
         }
         sending[id]?.subscribers[node] = subscriber
         subscriptions[Subscription(node: node, handle: subscriber.handle)] = id
-        core.setExported(id, sending[id]?.wanted ?? 0)
+        core.setExported(id, sending[id]?.carried ?? 0)
+        if before?.encodings != subscriber.encodings { share(pathTo: node, at: now) }
+        if let told = sending[id]?.subscribers[node] { tellWithheld(told, to: node, at: now) }
     }
 
     /// Drops the wants that have not been refreshed.
@@ -53,7 +59,7 @@ extension LinkMedia {
                 subscriptions[Subscription(node: node, handle: subscriber.handle)] = nil
             }
             if sending[id]?.subscribers.count != known.subscribers.count {
-                core.setExported(id, sending[id]?.wanted ?? 0)
+                core.setExported(id, sending[id]?.carried ?? 0)
             }
         }
     }
@@ -63,23 +69,54 @@ extension LinkMedia {
         for (packet, bytes) in core.takeExports() {
             guard let known = sending[packet.publication] else { continue }
             for (node, subscriber) in known.subscribers
-            where subscriber.encodings & 1 << UInt8(clamping: packet.position) != 0 {
+            where subscriber.carried & 1 << UInt8(clamping: packet.position) != 0 {
                 transmit(packet, bytes, to: node, subscriber, at: now)
             }
         }
     }
 
+    /// Sends a packet to a node, or lets it wait for its turn where the path is narrow.
     mutating func transmit(
         _ packet: LinkedPacket,
         _ bytes: [UInt8],
         to node: String,
         _ subscriber: Sending.Subscriber,
+        isRepeated: Bool = false,
         at now: Instant
     ) {
         guard bytes.count <= Self.packetLimit else {
             counters.packetsTooLong &+= 1
             return
         }
+        guard let path = peers[node]?.path else { return }
+        let header = header(of: packet, for: subscriber, at: now)
+        guard packet.isVideo, !path.bandwidth.hasRoom(at: now) else {
+            counters.packetsOut &+= 1
+            return append(
+                .media(header, packet: bytes),
+                to: node,
+                isVideo: packet.isVideo,
+                at: now
+            )
+        }
+        let waiting = LinkPath.Waiting(
+            publication: packet.publication,
+            header: header,
+            bytes: bytes,
+            since: now
+        )
+        if path.enqueue(waiting, isRepeated: isRepeated) {
+            counters.packetsOut &+= 1
+        } else {
+            counters.packetsCrowded &+= 1
+        }
+    }
+
+    private func header(
+        of packet: LinkedPacket,
+        for subscriber: Sending.Subscriber,
+        at now: Instant
+    ) -> LinkedMediaHeader {
         var header = LinkedMediaHeader(
             handle: subscriber.handle,
             position: UInt8(clamping: packet.position),
@@ -94,8 +131,7 @@ extension LinkMedia {
                 timestamp: $0.timestamp
             )
         }
-        counters.packetsOut &+= 1
-        append(.media(header, packet: bytes), to: node)
+        return header
     }
 
     mutating func repeatPackets(
@@ -105,8 +141,10 @@ extension LinkMedia {
         _ numbers: [UInt16],
         at now: Instant
     ) {
+        let node = subscription.node
         guard let id = subscriptions[subscription],
-            let subscriber = sending[id]?.subscribers[subscription.node]
+            let subscriber = sending[id]?.subscribers[node],
+            subscriber.carried & 1 << position != 0, let path = peers[node]?.path
         else { return }
         for number in numbers {
             let found = core.repeated(
@@ -117,9 +155,11 @@ extension LinkMedia {
                 ageMilliseconds: Self.repairMilliseconds,
                 at: now
             )
-            guard let (packet, bytes) = found else { continue }
+            guard let (packet, bytes) = found,
+                !packet.isVideo || path.bandwidth.mayRepeat(bytes: bytes.count, at: now)
+            else { continue }
             counters.packetsRepeated &+= 1
-            transmit(packet, bytes, to: subscription.node, subscriber, at: now)
+            transmit(packet, bytes, to: node, subscriber, isRepeated: true, at: now)
         }
     }
 }

@@ -59,6 +59,8 @@ package enum LayerLimit: UInt8, Hashable, Sendable, BitwiseCopyable, Codable {
     case publisher
     /// Overload of the subscriber's worker.
     case overload
+    /// Link between two nodes, which does not carry more.
+    case link
 }
 
 /// Switch of a slot to another layer.

@@ -98,6 +98,7 @@ extension Report {
         case .codec: "no codec in common"
         case .overload: "the server has too much to do"
         case .approval: "the viewer waits to be let in"
+        case .link: "the link between the publisher's node and the viewer's"
         }
     }
 }

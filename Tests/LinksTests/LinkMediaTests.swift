@@ -184,6 +184,9 @@ import WorkerInterface
         .keyframe(handle: LinkWorld.incoming, position: 0),
         .beat(stamp: .max),
         .echo(stamp: 1, granted: true),
+        .arrivals(association: 9, report: [0x8f, 205, 0, 1, 0, 0, 0, 0]),
+        .padding(300),
+        .withheld(handle: LinkWorld.incoming, encodings: 6),
     ]
 
     @Test func `records come back as they were, several in one text`() {

@@ -17,6 +17,10 @@ struct LinkWorld: ~Copyable {
         var delay: ClosedRange<Int64> = 20...20
         var duplicatePercent = 0
         var isCut = false
+        /// Bits a second towards the far node, and the milliseconds that a datagram may wait for
+        /// them; `nil`: no limit.
+        var rate: Int?
+        var queueMilliseconds: Int64 = 150
     }
 
     private struct Flying {
@@ -42,6 +46,8 @@ struct LinkWorld: ~Copyable {
     private var worker: RelayPort
     private var viewer: TapPort
     private var flying: [Flying] = []
+    /// Time when the bottleneck is free again.
+    private var free = Instant(nanoseconds: 0)
     private var noise: SeededRandom
     /// Captured datagrams for the far node.
     var captured: [[UInt8]] = []
@@ -50,6 +56,13 @@ struct LinkWorld: ~Copyable {
     static let outgoing = PublicationID(index: 2, generation: 7)
     static let incoming = PublicationID(index: 5, generation: 3)
     static let mirror = PublicationID(index: 9, generation: 2)
+    /// The same of the publisher's sound.
+    static let sound = (
+        home: PublicationID(index: 11, generation: 1),
+        outgoing: PublicationID(index: 12, generation: 7),
+        incoming: PublicationID(index: 15, generation: 3),
+        mirror: PublicationID(index: 19, generation: 2)
+    )
     static let name = StreamName(
         home: "origin",
         target: RelayTarget(worker: 0, publication: home)
@@ -90,6 +103,26 @@ struct LinkWorld: ~Copyable {
         let link = RelayTarget(worker: 1, publication: Self.incoming)
         viewer.mirror(Mirror(configuration: configuration, home: link, open: true), at: now)
         now = now.advanced(milliseconds: 1)
+    }
+
+    /// Adds the publisher's sound, which the far node wants.
+    mutating func addSound() {
+        var configuration = Self.configuration(.audio, [nil])
+        configuration.id = Self.sound.outgoing
+        let home = RelayTarget(worker: 0, publication: Self.sound.home)
+        let name = StreamName(home: "origin", target: home)
+        let outgoing = Mirror(configuration: configuration, home: home, open: true)
+        origin.apply(.mirror(outgoing), at: now)
+        origin.apply(.link(.send(Self.sound.outgoing, as: name, to: ["far"])), at: now)
+        configuration.id = Self.sound.incoming
+        far.apply(.link(.receive(configuration, name, from: "origin")), at: now)
+        let mirror = RelayTarget(worker: 0, publication: Self.sound.mirror)
+        far.apply(.relay(Self.sound.incoming, to: [mirror]), at: now)
+        far.apply(.gate(Self.sound.incoming, open: true), at: now)
+        configuration.id = Self.sound.mirror
+        let link = RelayTarget(worker: 1, publication: Self.sound.incoming)
+        viewer.mirror(Mirror(configuration: configuration, home: link, open: true), at: now)
+        far.apply(.link(.want(Self.sound.incoming, 1)), at: now)
     }
 
     private static func core(_ seed: UInt64) throws -> Core {
@@ -133,19 +166,46 @@ struct LinkWorld: ~Copyable {
     }
 
     /// Lets the publisher's worker relay a packet that has just arrived.
-    mutating func publish(_ number: Int64, position: Int = 0, isKeyframe: Bool = false) {
-        var message = RelayMessage(
+    mutating func publish(
+        _ number: Int64,
+        position: Int = 0,
+        isKeyframe: Bool = false,
+        size: Int = 60
+    ) {
+        let message = RelayMessage(
             .packet,
             to: Self.outgoing,
             from: Self.home,
             position: position
         )
         let payload: [UInt8] = [isKeyframe ? 0x10 : 0x00, isKeyframe ? 0 : 1, 0, 0, 0x9d, 1, 0x2a]
+        let rest = [UInt8](repeating: UInt8(position), count: size)
+        write(message, number, payload + rest, isKeyframe: isKeyframe)
+    }
+
+    /// Lets it relay a packet of sound.
+    mutating func speak(_ number: Int64) {
+        let message = RelayMessage(
+            .packet,
+            to: Self.sound.outgoing,
+            from: Self.sound.home,
+            position: 0
+        )
+        write(message, number, [UInt8](repeating: 7, count: 100), isKeyframe: false)
+    }
+
+    private mutating func write(
+        _ template: RelayMessage,
+        _ number: Int64,
+        _ payload: [UInt8],
+        isKeyframe: Bool
+    ) {
+        var message = template
         let low = UInt16(truncatingIfNeeded: number)
         var bytes: [UInt8] = [0x80, 0xe0, UInt8(low >> 8), UInt8(low & 0xff)]
         for shift in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: number >> shift)) }
-        bytes += [0, 0, 0, UInt8(1 + position)]
-        bytes += payload + [UInt8](repeating: UInt8(position), count: 60)
+        bytes += [0, 0, UInt8(message.target.index), 1 + message.position]
+        bytes += payload
         message.length = UInt16(bytes.count)
         message.info.arrival = now
         message.info.number = number
@@ -199,16 +259,27 @@ struct LinkWorld: ~Copyable {
             guard !faults.isCut else { continue }
             let copies = Int.random(in: 0..<100, using: &noise) < faults.duplicatePercent ? 2 : 1
             for _ in 0..<copies where Int.random(in: 0..<100, using: &noise) >= faults.lossPercent {
+                guard let left = departure(of: transmit.bytes.count, toFar: toFar) else { continue }
                 let delay = Int64.random(in: faults.delay, using: &noise)
-                let due = now.advanced(milliseconds: delay)
+                let due = left.advanced(milliseconds: delay)
                 flying.append(Flying(due: due, toFar: toFar, bytes: transmit.bytes))
             }
         }
     }
 
+    /// Returns the time at which a datagram has passed the bottleneck; `nil` if its queue is full.
+    private mutating func departure(of bytes: Int, toFar: Bool) -> Instant? {
+        guard toFar, let rate = faults.rate else { return now }
+        let begin = max(now, free)
+        guard begin.milliseconds(since: now) < faults.queueMilliseconds else { return nil }
+        free = begin.advanced(nanoseconds: Int64(bytes + 28) * 8_000_000_000 / Int64(rate))
+        return free
+    }
+
     /// Delivers what has come, in order; for a node that stands still it waits in the socket.
     private mutating func deliver() {
         let due = flying.filter { $0.due <= now && !(isFarStopped && $0.toFar) }
+            .sorted { $0.due < $1.due }
         flying.removeAll { $0.due <= now && !(isFarStopped && $0.toFar) }
         for datagram in due {
             if datagram.toFar {

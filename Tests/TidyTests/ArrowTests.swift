@@ -54,6 +54,7 @@ import Testing
             "Relay": top,
             "Overload": top,
             "Saved": forward.union(["Forward"]),
+            "Links": ["Allocation", "Estimation", "Storage"],
         ]
     }()
 

@@ -141,6 +141,8 @@ extension ContractTexts {
         LayerInfo.width: Pixels; 0 while unknown.
         LayerLimitReason: Constraint that keeps a subscriber from a higher layer.
         LayerLimitReason.approval: The viewer waits to be let in.
+        LayerLimitReason.link: The link from the publisher's node to the viewer's does not carry
+            more.
         LayerPreference: Upper bounds and priority that a subscriber asked for; absent members do
             not apply.
         LayerSwitch: One layer switch of a subscription.

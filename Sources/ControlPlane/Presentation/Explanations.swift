@@ -56,6 +56,7 @@ extension LayerLimitReason {
             case .bandwidth: .bandwidth
             case .publisher: .publisher
             case .overload: .overload
+            case .link: .link
             }
     }
 
@@ -64,7 +65,12 @@ extension LayerLimitReason {
         switch reason {
         case .publisher, .interrupted: self = .publisher
         case .subscriber: self = .subscriber
-        case .quality: self = found?.limit == .overload ? .overload : .bandwidth
+        case .quality:
+            switch found?.limit {
+            case .overload: self = .overload
+            case .link: self = .link
+            case .none?, .preference, .role, .bandwidth, .publisher, nil: self = .bandwidth
+            }
         case .codec: self = .codec
         case .muted: self = .muted
         case .role: self = .role
@@ -88,6 +94,7 @@ extension LayerLimitReason {
             }
         case .publisher: "the publisher must send a higher layer"
         case .overload: "the server must have less to do"
+        case .link: "the link between two of the servers must carry more"
         case .approval: "the subscriber must be let in"
         case .muted: "a moderator must unmute the publisher"
         case .subscriber: "the subscriber must switch its video on"

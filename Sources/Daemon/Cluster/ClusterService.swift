@@ -27,6 +27,7 @@ struct ClusterService {
         let counters = LinkFigures()
         fileprivate let node: NodeName
         fileprivate let region: String?
+        fileprivate let announced: Address?
 
         init?(_ settings: ClusterSettings) throws(StartError) {
             guard let registry = settings.registry, let node = settings.node,
@@ -34,6 +35,7 @@ struct ClusterService {
             else { return nil }
             self.node = node
             region = settings.region
+            announced = settings.linkAnnounce
             do throws(SystemError) {
                 let listener = try TCPListener.open(address)
                 links = Links(listener, try Self.identity(), own: node)
@@ -60,7 +62,7 @@ struct ClusterService {
         let setup = NodeSetup(
             name: opening.node,
             boot: control.bootID,
-            link: opening.links.address,
+            link: opening.announced?.endpointText ?? opening.links.address,
             fingerprint: opening.links.fingerprint,
             region: opening.region
         )

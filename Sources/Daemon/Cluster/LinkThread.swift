@@ -105,7 +105,7 @@ struct LinkThread: ~Copyable {
         while isOpen {
             wakeup.arm()
             var now = Instant.monotonic()
-            let due = media.hasMessages() ? now : media.deadline
+            let due = media.hasMessages() ? now : media.deadline(at: now)
             let ready = poller.wait(until: due, at: now)
             now = .monotonic()
             wakeup.disarm()

@@ -50,6 +50,10 @@ struct MetricsNodes {
         for (name, help, path) in Self.mediaSums {
             page.add(name, .counter, help, Double(media[keyPath: path]))
         }
+        let narrow = Double(media.narrowPaths)
+        page.add("sfud_links_narrow", .gauge, "Links that do not carry all.", narrow)
+        let withheld = Double(media.encodingsWithheld)
+        page.add("sfud_link_encodings_withheld", .gauge, "Encodings they do not carry.", withheld)
     }
 
     private static let mediaSums: [(String, String, any KeyPath<LinkCounters, UInt64> & Sendable)] =
@@ -66,6 +70,8 @@ struct MetricsNodes {
             ("sfud_link_packets_unwanted_total", "Packets without a right.", \.packetsUnwanted),
             ("sfud_link_packets_refused_total", "Packets not kept.", \.packetsRefused),
             ("sfud_link_packets_too_long_total", "Packets too long.", \.packetsTooLong),
+            ("sfud_link_packets_crowded_total", "Packets without room.", \.packetsCrowded),
+            ("sfud_link_padding_bytes_total", "Bytes of probes.", \.paddingOut),
         ]
 
     private static let sums: [(String, String, any KeyPath<ClusterCounters, UInt64> & Sendable)] =

@@ -8,8 +8,9 @@ struct ClusterSettings: Equatable {
     /// URLs of the NATS servers, with commas between them; a password in them is never shown.
     var urls: String?
     var node: NodeName?
-    /// Address where the other nodes reach this one.
+    /// Address where links are taken, and where the other nodes reach it, if that is another one.
     var link: Address?
+    var linkAnnounce: Address?
     var region: String?
     var credentials: String?
     var authority: String?
@@ -44,10 +45,13 @@ struct ClusterSettings: Equatable {
             guard let address = Address(endpoint: value) else {
                 throw refuse("\"\(value)\" is not ADDR:PORT")
             }
-            guard !address.isWildcard else {
-                throw refuse("\"\(value)\" is not an address that other nodes can connect to")
-            }
             link = address
+        case .linkAnnounce:
+            guard let address = Address(endpoint: value), address.port != 0 else {
+                throw refuse("\"\(value)\" is not ADDR:PORT")
+            }
+            guard !address.isWildcard else { throw Self.unreachable(setting, address) }
+            linkAnnounce = address
         case .region:
             guard NodeName(rawValue: value) != nil else {
                 throw refuse("\"\(value)\" is not a name of 1 to 64 of A-Z a-z 0-9 _ -")
@@ -64,6 +68,16 @@ struct ClusterSettings: Equatable {
         }
     }
 
+    private static func unreachable(
+        _ setting: ConfigurationKey,
+        _ address: Address
+    ) -> ConfigurationError {
+        ConfigurationError(
+            key: setting.rawValue,
+            reason: "\"\(address.endpointText)\" is not an address that other nodes can connect to"
+        )
+    }
+
     private static func areURLs(_ text: String) -> Bool {
         let urls = text.split(separator: ",", omittingEmptySubsequences: false)
         return (1...16).contains(urls.count) && text.utf8.count <= 4_096
@@ -78,7 +92,8 @@ struct ClusterSettings: Equatable {
     func validate() throws(ConfigurationError) {
         guard urls != nil else {
             let others: [(String, Bool)] = [
-                ("node", node != nil), ("link", link != nil), ("region", region != nil),
+                ("node", node != nil), ("link", link != nil),
+                ("link-announce", linkAnnounce != nil), ("region", region != nil),
                 ("nats-creds", credentials != nil), ("nats-ca", authority != nil),
                 ("nats-cert", certificate != nil), ("nats-key", key != nil),
             ]
@@ -90,9 +105,10 @@ struct ClusterSettings: Equatable {
         guard node != nil else {
             throw ConfigurationError(key: "nats", reason: "needs --node, this node's name")
         }
-        guard link != nil else {
+        guard let link else {
             throw ConfigurationError(key: "nats", reason: "needs --link, where nodes connect")
         }
+        guard !link.isWildcard || linkAnnounce != nil else { throw Self.unreachable(.link, link) }
         if (certificate == nil) != (key == nil) {
             let missing = certificate == nil ? "nats-cert" : "nats-key"
             let given = certificate == nil ? "nats-key" : "nats-cert"

@@ -16,7 +16,9 @@ package enum ConfigurationKey: String, CaseIterable {
     case streamingSchemes = "streaming-schemes"
     case streamingCA = "streaming-ca"
     case tapNetworks = "tap-networks"
-    case nats, node, link, region
+    case nats, node, link
+    case linkAnnounce = "link-announce"
+    case region
     case natsCreds = "nats-creds"
     case natsCA = "nats-ca"
     case natsCert = "nats-cert"
@@ -41,8 +43,8 @@ package enum ConfigurationKey: String, CaseIterable {
         switch self {
         case .udp, .tcp, .announce, .streamingSchemes, .tapNetworks: true
         case .ipc, .http, .workers, .logLevel, .srtpEngine, .livenessSeconds, .timeoutSeconds,
-            .recordings, .streamingCA, .nats, .node, .link, .region, .natsCreds, .natsCA,
-            .natsCert, .natsKey:
+            .recordings, .streamingCA, .nats, .node, .link, .linkAnnounce, .region, .natsCreds,
+            .natsCA, .natsCert, .natsKey:
             false
         }
     }
@@ -56,7 +58,7 @@ package enum ConfigurationKey: String, CaseIterable {
         case .nats: "URL"
         case .node, .region: "NAME"
         case .tapNetworks: "NETWORK"
-        case .udp, .tcp, .http, .link: "ADDR:PORT"
+        case .udp, .tcp, .http, .link, .linkAnnounce: "ADDR:PORT"
         case .announce: "IP"
         case .workers: "N"
         case .logLevel: "LEVEL"
@@ -84,6 +86,7 @@ package enum ConfigurationKey: String, CaseIterable {
         case .nats: "share rooms with other nodes, by these NATS servers (commas between)"
         case .node: "this node's name among them, with --nats"
         case .link: "take links of the other nodes here, with --nats"
+        case .linkAnnounce: "tell the other nodes this address instead (NAT)"
         case .region: "where this node is; new rooms stay in the region"
         case .natsCreds: "NATS credentials: a file with a JWT and a seed"
         case .natsCA: "PEM certificates that NATS servers' are signed with"
@@ -118,6 +121,8 @@ package enum ConfigurationKey: String, CaseIterable {
         case .nats: configuration.cluster.urls == nil ? "none" : "set"
         case .node: configuration.cluster.node?.rawValue ?? "none"
         case .link: configuration.cluster.link?.endpointText ?? "none"
+        case .linkAnnounce:
+            configuration.cluster.linkAnnounce?.endpointText ?? "the address listened on"
         case .region: configuration.cluster.region ?? "none"
         case .natsCreds: configuration.cluster.credentials ?? "none"
         case .natsCA: configuration.cluster.authority ?? "the system's"
@@ -192,7 +197,7 @@ extension Configuration {
             }
             streamingAuthority = path
         case .tapNetworks: tapNetworks = try Self.networks(key, values)
-        case .nats, .node, .link, .region, .natsCreds, .natsCA, .natsCert, .natsKey:
+        case .nats, .node, .link, .linkAnnounce, .region, .natsCreds, .natsCA, .natsCert, .natsKey:
             try cluster.set(key, to: value)
         }
     }

@@ -210,7 +210,9 @@ extension LayerAllocator {
                 transports.scheduleAllocation(of: transport, by: due, at: now)
             }
         } else if limit == .none, lacksEncodings(publication, receiver) {
-            limit = .publisher
+            limit =
+                isLimitedByLink(slot, at: whole, of: publication, receiver, forwarder)
+                ? .link : .publisher
         }
         if option?.target != whole?.target {
             limit = .overload
@@ -276,6 +278,29 @@ extension LayerAllocator {
         )
     }
 
+    /// Whether a slot would be sent a higher layer if a link from another node carried it.
+    func isLimitedByLink(
+        _ slot: SlotIndex,
+        at given: LayerOption?,
+        of publication: PublicationIndex,
+        _ receiver: borrowing Receiver,
+        _ forwarder: borrowing Forwarder
+    ) -> Bool {
+        guard receiver.publications[publication].withheld != 0 else { return false }
+        for position in 0..<receiver.publications[publication].encodings.count {
+            let encoding = receiver.publications[publication].encodings[position]
+            guard receiver.isWithheld(encoding) else { continue }
+            guard let last = receiver.encodings[encoding].lastOption else { return true }
+            if LayerOption.isLower(given, than: last) || given?.target == last.target,
+                forwarder.slotRecords[slot].preference.admits(last),
+                forwarder.slotRecords[slot].roleCap.admits(last)
+            {
+                return true
+            }
+        }
+        return false
+    }
+
     /// Returns the hold for interrupted video, or for a publication whose layers all exceed the
     /// role's cap.
     private func roleHold(
@@ -283,7 +308,9 @@ extension LayerAllocator {
         _ claim: Allocation.Claim,
         _ receiver: borrowing Receiver
     ) -> VideoHold? {
-        if receiver.publications[publication].isInterrupted { return .interrupted }
+        if receiver.publications[publication].isInterrupted {
+            return receiver.publications[publication].withheld == 0 ? .interrupted : .quality
+        }
         let isAbove = claim.count == 0 && !receiver.publications[publication].options.isEmpty
         return isAbove ? .role : nil
     }

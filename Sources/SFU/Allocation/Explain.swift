@@ -16,7 +16,13 @@ extension LayerAllocator {
             forwarder.slots[slot].kind == .video
         else { return nil }
         let given = shares[slot].value.given
-        let limit = given == nil && receiver.publications[publication].options.isEmpty
+        let isEmpty = given == nil && receiver.publications[publication].options.isEmpty
+        let isByLink = isLimitedByLink(slot, at: given, of: publication, receiver, forwarder)
+        let limit =
+            switch shares[slot].value.limit {
+            case .none where isByLink, .publisher where isByLink: LayerLimit.link
+            case let limit: isEmpty ? isByLink ? .link : .publisher : limit
+            }
         var found = LayerExplanation(
             sent: sentLayer(of: slot, now, receiver, forwarder),
             offered: offeredLayers(of: publication, now, receiver),
@@ -25,7 +31,7 @@ extension LayerAllocator {
                 at: now
             ),
             share: given?.bitrate ?? 0,
-            limit: limit ? .publisher : shares[slot].value.limit,
+            limit: limit,
             needed: shares[slot].value.needed > 0
                 ? shares[slot].value.needed : nil,
             retryAt: shares[slot].value.retry(after: now),

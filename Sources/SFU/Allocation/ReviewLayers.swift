@@ -40,7 +40,7 @@ extension LayerAllocator {
             let encoding = receiver.publications[publication].encodings[position]
             if receiver.encodings[encoding].rate.measure(at: now) { isNews = true }
             if isOpen, receiver.encodings[encoding].layers.measure(at: now) { isNews = true }
-            let isLive = receiver.encodings[encoding].isActive(at: now)
+            let isLive = receiver.isLive(encoding, at: now)
             if isLive != receiver.encodings[encoding].isLive { isNews = true }
             if !isLive,
                 receiver.isResumable(position, of: publication, at: now)

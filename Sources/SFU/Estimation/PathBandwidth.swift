@@ -34,11 +34,12 @@ struct PathBandwidth: ~Copyable {
     /// Time of the last receiver report with loss that counts.
     private var lastLoss: Instant?
 
-    init(at now: Instant) {
+    /// Creates the state of a new path, with the highest estimate in bits a second.
+    init(at now: Instant, maximum: Int = maximumBitrate) {
         estimator = BandwidthEstimator(
             at: now,
             startBitrate: Self.startBitrate,
-            maximum: Self.maximumBitrate
+            maximum: maximum
         )
         pacer = Pacer(at: now, bitsPerSecond: estimator.pacingRate)
     }

@@ -18,7 +18,8 @@ extension Receiver {
         guard publications[publication].kind == .video, publications[publication].isOpen else {
             return false
         }
-        guard updateLiveness(of: publication, at: now) else { return false }
+        guard updateLiveness(of: publication, at: now) || publications[publication].withheld != 0
+        else { return false }
         var options = UncountedArray<LayerOption>(capacity: LayerOption.maximumCount)
         self.options(of: publication, at: now, into: &options)
         for index in 0..<options.count {
@@ -39,7 +40,7 @@ extension Receiver {
         var isAnyLive = false
         for position in 0..<publications[publication].encodings.count {
             let encoding = publications[publication].encodings[position]
-            encodings[encoding].isLive = encodings[encoding].isActive(at: now)
+            encodings[encoding].isLive = isLive(encoding, at: now)
             encodings[encoding].isOffered =
                 encodings[encoding].isLive || isResumable(position, of: publication, at: now)
             if encodings[encoding].isLive {
@@ -170,6 +171,16 @@ extension Receiver {
         return nil
     }
 
+    /// Whether an encoding is received, and goes on being so.
+    func isLive(_ encoding: EncodingIndex, at now: Instant) -> Bool {
+        !isWithheld(encoding) && encodings[encoding].isActive(at: now)
+    }
+
+    /// Whether a link from another node does not carry an encoding now.
+    func isWithheld(_ encoding: EncodingIndex) -> Bool {
+        publications[encodings[encoding].publication].withheld & bit(of: encoding) != 0
+    }
+
     func bit(of encoding: EncodingIndex) -> UInt8 {
         1 << UInt8(encodings[encoding].position & 7)
     }
@@ -190,7 +201,7 @@ extension Receiver {
     /// its publisher.
     func isResumable(_ position: Int, of publication: PublicationIndex, at now: Instant) -> Bool {
         let encoding = publications[publication].encodings[position]
-        guard encodings[encoding].lastOption != nil else { return false }
+        guard encodings[encoding].lastOption != nil, !isWithheld(encoding) else { return false }
         guard publications[publication].wanted & bit(of: encoding) != 0 else { return true }
         if isLowest(encoding, of: publication),
             encodings[encoding].rate.isActive(within: Self.pauseMilliseconds, at: now)

@@ -67,6 +67,8 @@ struct Publication: ~Copyable {
 
     /// Encodings that other nodes want of a mirror in the link thread, one bit each.
     var exported: UInt8 = 0
+    /// Encodings that a link from another node does not carry now, one bit each.
+    var withheld: UInt8 = 0
     /// Lease under which the gate may be open, if its room's home is another node.
     var lease: Lease?
 

@@ -42,6 +42,7 @@ extension Relays {
         _ receiver: inout Receiver
     ) {
         receiver.publications[publication].origin = .mirror(of: home)
+        receiver.publications[publication].withheld = 0
         for position in 0..<receiver.publications[publication].encodings.count {
             let encoding = receiver.publications[publication].encodings[position]
             receiver.encodings[encoding].homeEpoch = nil
@@ -260,6 +261,12 @@ extension Relays {
         var next = now.advanced(milliseconds: Self.mirrorsMilliseconds)
         for index in 0..<receiver.mirrors.count {
             let publication = receiver.mirrors[index]
+            if receiver.publications[publication].home == nil,
+                receiver.publications[publication].withheld != 0
+            {
+                // A mirror may have been made after it was told.
+                tellWithholding(of: publication)
+            }
             if let again = requestPreroll(of: publication, through: &port, at: now, &receiver) {
                 next = min(next, again)
             }

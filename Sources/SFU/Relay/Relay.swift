@@ -21,6 +21,7 @@ extension Relays {
         }
         guard relayedCount > 0 else { return }
         if !held.isEmpty { releaseHeld(into: &port, at: now, &receiver) }
+        if !withholdings.isEmpty { tellWithholdings(into: &port, receiver) }
         // The rest waits for the next batch: live packets need their room in the rings.
         var room = Self.pictureMessages
         while !pictureRequests.isEmpty, room > 0 {
@@ -166,6 +167,16 @@ extension Relays {
             case .keyframeRequested: noteKeyframeRequest(message, at: now, &transports, &receiver)
             case .heldAudioRequest: notePrerollRequest(message, from: other, &receiver)
             case .pictureRequest: notePictureRequest(message, from: other, &receiver)
+            case .withheld:
+                noteWithholding(
+                    message,
+                    from: other,
+                    at: now,
+                    &transports,
+                    &receiver,
+                    &forwarder,
+                    &allocator
+                )
             case .picture:
                 takePicture(
                     message,
@@ -224,6 +235,9 @@ extension Relays {
             receiver.publications[publication].mirrors.append(
                 Publication.RelayDestination(target: target)
             )
+            if receiver.publications[publication].withheld != 0 {
+                tellWithholding(of: publication)
+            }
         }
         if !receiver.publications[publication].mirrors.isEmpty { relayedCount += 1 }
     }

@@ -15,6 +15,8 @@ struct Relays: ~Copyable {
     var pictureRequests = UncountedArray<PublicationIndex>()
     /// Keyframe requests for the homes at other nodes: publication and position of the encoding.
     var linkRequests: [(PublicationIndex, Int)] = []
+    /// Publications whose mirrors have not all been told which encodings are withheld.
+    var withholdings = UncountedArray<PublicationIndex>()
     /// Number of publications that are relayed to other workers.
     var relayedCount = 0
     var counters = Counters()

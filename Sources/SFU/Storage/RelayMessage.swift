@@ -14,6 +14,9 @@ struct RelayMessage: BitwiseCopyable {
         case pictureRequest
         /// From the home: a packet of the warm picture, which is not forwarded by itself.
         case picture
+        /// From a home at another node: the encodings that its link does not carry now, one bit
+        /// each, in `position`.
+        case withheld
     }
 
     var kind: Kind

@@ -10,6 +10,23 @@ extension Core {
         receiver.publications[id.place].exported = encodings
     }
 
+    /// Returns the video encodings of a mirror by position, with their bitrates in bits a second,
+    /// the lowest first; `nil` if it is no video, or its gate is closed.
+    package func exportedEncodings(
+        of id: PublicationID
+    ) -> (encodings: [(position: Int, bitrate: Int)], isScreen: Bool)? {
+        guard receiver.publications.contains(id), receiver.publications[id.place].kind.isVideo,
+            receiver.publications[id.place].isOpen
+        else { return nil }
+        var found: [(position: Int, bitrate: Int)] = []
+        for position in 0..<receiver.publications[id.place].encodings.count {
+            let encoding = receiver.publications[id.place].encodings[position]
+            found.append((position, receiver.encodings[encoding].rate.bitrate))
+        }
+        found.sort { ($0.bitrate, $0.position) < ($1.bitrate, $1.position) }
+        return (found, receiver.publications[id.place].configuration.isScreen)
+    }
+
     /// Requests a keyframe for another node, like one for a viewer here.
     package mutating func requestLinkedKeyframe(
         of id: PublicationID,
@@ -48,8 +65,8 @@ extension Core {
         return packets
     }
 
-    /// Returns a kept packet for a node that has missed it; `nil` if it is not kept or comes too
-    /// late, as it is older than `ageMilliseconds`.
+    /// Returns a kept packet for a node that has missed it; `nil` if it is not kept, or if it is
+    /// video older than `ageMilliseconds`, which comes too late.
     package func repeated(
         _ id: PublicationID,
         position: Int,
@@ -67,9 +84,10 @@ extension Core {
         let newest = receiver.encodings[encoding].history.numbers.upperBound &- 1
         let distance = SequenceNumber(rawValue: number)
             .distance(from: SequenceNumber(truncating: newest))
-        guard let place = receiver.encodings[encoding].history.place(of: newest &+ distance),
-            now.milliseconds(since: receiver.pool[place].arrival) < ageMilliseconds
+        guard let place = receiver.encodings[encoding].history.place(of: newest &+ distance)
         else { return nil }
+        let age = now.milliseconds(since: receiver.pool[place].arrival)
+        guard receiver.encodings[encoding].kind.isAudio || age < ageMilliseconds else { return nil }
         return (linked(place, of: id.place), exported(place))
     }
 
@@ -82,6 +100,7 @@ extension Core {
             number: receiver.pool[place].number,
             arrival: receiver.pool[place].arrival
         )
+        packet.isVideo = receiver.encodings[encoding].kind.isVideo
         if let captured = receiver.encodings[encoding].captured {
             packet.captured = (captured.instant, captured.timestamp)
         }

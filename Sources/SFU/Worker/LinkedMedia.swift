@@ -15,6 +15,8 @@ package struct LinkedPacket: Sendable {
     package var arrival: Instant
     /// Capture time of an RTP timestamp, on this machine's clock.
     package var captured: (instant: Instant, timestamp: UInt32)?
+    /// Whether it is video, which waits for its turn where a path is narrow.
+    package var isVideo = false
 
     package init(
         publication: PublicationID,
@@ -58,6 +60,16 @@ extension Core {
     package mutating func removeLinked(_ id: PublicationID) {
         guard receiver.publications.contains(id) else { return }
         remove(publication: id.place)
+    }
+
+    /// Sets the encodings of a linked publication that the link does not carry now, one bit each;
+    /// all mirrors are told.
+    package mutating func setWithheld(_ id: PublicationID, _ encodings: UInt8) {
+        guard receiver.publications.contains(id),
+            case .link = receiver.publications[id.place].origin
+        else { return }
+        receiver.publications[id.place].withheld = encodings
+        relays.tellWithholding(of: id.place)
     }
 
     /// Whether there is room for one more packet in the batch.

@@ -170,14 +170,15 @@ extension LayerLimitReason {
         switch self {
         case .overload: 0
         case .codec: 1
-        case .bandwidth: 2
-        case .publisher: 3
-        case .role: 4
-        case .preference: 5
-        case .muted: 6
-        case .approval: 7
-        case .subscriber: 8
-        case .none: 9
+        case .link: 2
+        case .bandwidth: 3
+        case .publisher: 4
+        case .role: 5
+        case .preference: 6
+        case .muted: 7
+        case .approval: 8
+        case .subscriber: 9
+        case .none: 10
         }
     }
 }

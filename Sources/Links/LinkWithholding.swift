@@ -1,0 +1,133 @@
+import RTP
+import SFU
+import WorkerInterface
+
+// A path that does not carry all that is wanted: whole encodings are withheld, the higher ones
+// first, never sound, and the other node is told which, so that its viewers get lower ones.
+extension LinkMedia {
+    /// Time for which a change is repeated with each beat, as it may be lost on a full path.
+    static let repeatedMilliseconds: Int64 = 500
+
+    /// A publication that a node wants, with its wanted encodings by position, the lowest first.
+    private struct Wanted {
+        var id: PublicationID
+        var encodings: [(position: Int, bitrate: Int)]
+        var claim: LinkShares.Claim
+    }
+
+    /// Distributes what the path to a node carries among the publications that it wants.
+    mutating func share(pathTo node: String, at now: Instant) {
+        guard let path = peers[node]?.path else { return }
+        let wanted = wantedVideo(of: node)
+        let other = path.bandwidth.otherBitrate
+        guard let limit = path.bandwidth.limit else {
+            let sum = wanted.reduce(other) { $0 + $1.claim.bitrates.reduce(0, +) }
+            path.bandwidth.setDemand(sum, allocated: sum, next: 0)
+            for publication in wanted { withhold(0, of: publication.id, from: node, at: now) }
+            return
+        }
+        let result = path.shares.share(
+            wanted.map(\.claim),
+            within: limit,
+            beside: other,
+            isFull: path.bandwidth.isFull,
+            at: now
+        )
+        path.bandwidth.setDemand(result.wanted, allocated: result.allocated, next: result.next)
+        for (publication, given) in zip(wanted, result.given) {
+            let withheld = publication.encodings.dropFirst(given)
+                .reduce(UInt8(0)) { $0 | Self.bit($1.position) }
+            withhold(withheld, of: publication.id, from: node, at: now)
+        }
+    }
+
+    private static func bit(_ position: Int) -> UInt8 { 1 << UInt8(clamping: position) }
+
+    private mutating func wantedVideo(of node: String) -> [Wanted] {
+        var found: [Wanted] = []
+        for (id, known) in sending {
+            guard let subscriber = known.subscribers[node], subscriber.encodings != 0,
+                let exported = core.exportedEncodings(of: id)
+            else { continue }
+            let encodings = exported.encodings
+                .filter { subscriber.encodings & Self.bit($0.position) != 0 }
+            let claim = LinkShares.Claim(
+                bitrates: encodings.map(\.bitrate),
+                held: encodings.prefix { subscriber.carried & Self.bit($0.position) != 0 }.count,
+                isScreen: exported.isScreen
+            )
+            found.append(Wanted(id: id, encodings: encodings, claim: claim))
+        }
+        // The order decides among equals, so it must not change.
+        return found.sorted { ($0.id.index, $0.id.generation) < ($1.id.index, $1.id.generation) }
+    }
+
+    private mutating func withhold(
+        _ encodings: UInt8,
+        of id: PublicationID,
+        from node: String,
+        at now: Instant
+    ) {
+        guard var subscriber = sending[id]?.subscribers[node], subscriber.withheld != encodings
+        else { return }
+        subscriber.withheld = encodings
+        subscriber.repeatedUntil = now.advanced(milliseconds: Self.repeatedMilliseconds)
+        sending[id]?.subscribers[node] = subscriber
+        core.setExported(id, sending[id]?.carried ?? 0)
+        peers[node]?.path.drop(id, except: subscriber.carried)
+        tellWithheld(subscriber, to: node, at: now)
+    }
+
+    /// Tells a node which encodings it does not get, or that it gets all again.
+    mutating func tellWithheld(
+        _ subscriber: Sending.Subscriber,
+        to node: String,
+        at now: Instant
+    ) {
+        let isNews = subscriber.repeatedUntil.map { $0 >= now } ?? false
+        guard subscriber.withheld != 0 || isNews else { return }
+        let record = LinkRecord.withheld(
+            handle: subscriber.handle,
+            encodings: subscriber.withheld
+        )
+        append(record, to: node, at: now)
+    }
+
+    /// Takes from a node which encodings of a publication it does not send.
+    mutating func take(
+        withheld encodings: UInt8,
+        of id: PublicationID,
+        from node: String,
+        at now: Instant
+    ) {
+        guard receiving[id]?.node == node else { return }
+        receiving[id]?.withheldHeard = now
+        guard receiving[id]?.withheld != encodings else { return }
+        receiving[id]?.withheld = encodings
+        core.setWithheld(id, encodings)
+    }
+
+    /// Repeats what is new, and ends what has not been heard for long.
+    mutating func expireWithholdings(at now: Instant) {
+        for known in sending.values {
+            for (node, subscriber) in known.subscribers
+            where subscriber.repeatedUntil.map({ $0 >= now }) ?? false {
+                tellWithheld(subscriber, to: node, at: now)
+            }
+        }
+        for (id, known) in receiving where known.withheld != 0 {
+            guard let heard = known.withheldHeard,
+                now.milliseconds(since: heard) >= Self.wantMilliseconds
+            else { continue }
+            receiving[id]?.withheld = 0
+            core.setWithheld(id, 0)
+        }
+    }
+
+    mutating func countWithholdings() {
+        counters.narrowPaths = peers.values.filter { $0.path.bandwidth.limit != nil }.count
+        counters.encodingsWithheld = sending.values.reduce(0) { sum, known in
+            sum + known.subscribers.values.reduce(0) { $0 + $1.withheld.nonzeroBitCount }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+package import RTP
+import WorkerInterface
+
+/// Distribution of a link's bandwidth among the video that goes over it.
+///
+/// A publication is sent in whole encodings. All publications get their lowest wanted encoding
+/// before any gets its second; screen shares come before cameras, and sound is never withheld.
+package struct LinkShares: ~Copyable {
+    /// A publication that another node wants.
+    package struct Claim {
+        /// Bitrates of the wanted encodings in bits a second, the lowest encoding first.
+        package var bitrates: [Int]
+        /// Number of them that are sent, from the lowest.
+        package var held: Int
+        package var isScreen: Bool
+
+        package init(bitrates: [Int], held: Int, isScreen: Bool) {
+            self.bitrates = bitrates
+            self.held = held
+            self.isScreen = isScreen
+        }
+    }
+
+    /// Result of a distribution, in bits a second.
+    package struct Result {
+        /// Number of encodings to send of each claim.
+        package var given: [Int] = []
+        package var wanted = 0
+        package var allocated = 0
+        /// Estimate that would allow one encoding more; 0 if all are sent.
+        package var next = 0
+    }
+
+    /// Milliseconds after a reduction before anything is raised, and the same after one that undid
+    /// a raise.
+    static let restMilliseconds: Int64 = 5_000
+    static let failedMilliseconds: Int64 = 30_000
+    static let maximumDoublings: Int64 = 2
+    /// Milliseconds after a raise within which a reduction means that it failed.
+    static let trialMilliseconds: Int64 = 20_000
+    /// Time that an estimate needs to recover after it overshot the path's capacity.
+    private static let dipMilliseconds: Int64 = 2_000
+    /// Bytes that a packet has more on the path than where its bitrate is measured, and its typical
+    /// length.
+    private static let packetOverhead = 100
+    private static let packetLength = 1_100
+
+    private var allocation = Allocation()
+    private var rest: Instant?
+    private var lastRise: Instant?
+    private var failures: Int64 = 0
+    private var exceededSince: Instant?
+
+    package init() {}
+
+    /// Distributes `limit` bits a second, of which `other` are for what is no video.
+    ///
+    /// `isFull` says that packets sent now are queued for long, or lost; then no encoding is kept
+    /// that does not fit.
+    package mutating func share(
+        _ claims: [Claim],
+        within limit: Int,
+        beside other: Int,
+        isFull: Bool,
+        at now: Instant
+    ) -> Result {
+        allocation.removeAll()
+        let mayRise = !isFull && rest.map { $0 <= now } ?? true
+        for claim in claims { append(claim, mayRise: mayRise) }
+        let isDip = isDip(to: limit, beside: other, isFull: isFull, at: now)
+        allocation.share(limit, beside: other, isDip: isDip)
+        var result = Result(
+            wanted: other + allocation.wanted,
+            allocated: other + allocation.given,
+            next: allocation.needed.map { other + $0 } ?? 0
+        )
+        var (hasRisen, hasFallen) = (false, false)
+        for index in 0..<allocation.claims.count {
+            let claim = allocation.claims[index]
+            if claim.given > claim.held { hasRisen = true }
+            if claim.given < claim.held { hasFallen = true }
+            result.given.append(claim.given + 1)
+        }
+        if hasFallen { noteFall(at: now) } else if hasRisen { lastRise = now }
+        return result
+    }
+
+    private mutating func append(_ claim: Claim, mayRise: Bool) {
+        let first = allocation.rungCount
+        var sum = 0
+        for bitrate in claim.bitrates {
+            sum += bitrate + bitrate / Self.packetLength * Self.packetOverhead
+            allocation.append(rung: sum)
+        }
+        let held = claim.held - 1
+        allocation.append(
+            Allocation.Claim(
+                first: first,
+                count: claim.bitrates.count,
+                held: held,
+                priority: claim.isScreen ? 1 : 0,
+                mayPause: true,
+                ceiling: mayRise ? claim.bitrates.count - 1 : held
+            )
+        )
+    }
+
+    private mutating func isDip(
+        to limit: Int,
+        beside other: Int,
+        isFull: Bool,
+        at now: Instant
+    ) -> Bool {
+        guard !isFull, allocation.exceeds(limit, beside: other) else {
+            exceededSince = nil
+            return false
+        }
+        let since = exceededSince ?? now
+        exceededSince = since
+        return now.milliseconds(since: since) < Self.dipMilliseconds
+    }
+
+    private mutating func noteFall(at now: Instant) {
+        let isFailure = lastRise.map { now.milliseconds(since: $0) < Self.trialMilliseconds }
+        lastRise = nil
+        guard isFailure == true else {
+            let end = now.advanced(milliseconds: Self.restMilliseconds)
+            return rest = max(rest ?? end, end)
+        }
+        rest = now.advanced(milliseconds: Self.failedMilliseconds << failures)
+        failures = min(failures + 1, Self.maximumDoublings)
+    }
+}

@@ -1,0 +1,170 @@
+import RTP
+import TestSupport
+import Testing
+import WorkerInterface
+
+@testable import Links
+@testable import SFU
+
+/// Links that carry less than is wanted.
+@Suite struct LinkCongestionTests {
+    /// Publishes sound (50 packets a second), a low encoding (0.3 Mbit/s) and a high one
+    /// (1.6 Mbit/s) for some seconds; `from` continues the numbers.
+    private static func call(_ world: inout LinkWorld, from: Int = 0, seconds: Int) {
+        world.run(seconds * 1_000) { world, step in
+            let at = Int64(from * 1_000 + step)
+            if step % 20 == 0 { world.speak(at / 20) }
+            if step % 27 == 0 { world.publish(at / 27, isKeyframe: step == 0, size: 1_000) }
+            if step % 5 == 0 {
+                world.publish(at / 5, position: 1, isKeyframe: step == 0, size: 1_000)
+            }
+        }
+    }
+
+    private static func made(_ seed: UInt64) throws -> LinkWorld {
+        var world = try LinkWorld(seed: seed, rids: ["q", "h"])
+        world.addSound()
+        world.want(0b11)
+        return world
+    }
+
+    /// Returns how many different packets of an encoding have come, and how many are missing
+    /// between the first and the last of them.
+    private static func came(
+        _ world: borrowing LinkWorld,
+        position: Int = 0,
+        of id: PublicationID = LinkWorld.mirror
+    ) -> (count: Int, missing: Int) {
+        let numbers = world.packets.filter { $0.publication == id && $0.position == position }
+            .map(\.number)
+        #expect(Set(numbers).count == numbers.count, "none twice")
+        guard let first = numbers.min(), let last = numbers.max() else { return (0, 0) }
+        return (numbers.count, Int(last - first) + 1 - numbers.count)
+    }
+
+    @Test(arguments: 1...5 as ClosedRange<UInt64>)
+    func `a link at half of what is wanted loses no sound, and carries the lower encoding`(
+        seed: UInt64
+    ) throws {
+        var world = try Self.made(seed)
+        Self.call(&world, seconds: 5)
+        #expect(world.origin.counters.narrowPaths == 0)
+        world.faults.rate = 1_000_000
+        world.packets = []
+        Self.call(&world, from: 5, seconds: 2)
+        #expect(world.far.receiving[LinkWorld.incoming]?.withheld == 0b10)
+        Self.call(&world, from: 7, seconds: 28)
+        world.run(1_000)
+        let sound = Self.came(world, of: LinkWorld.sound.mirror)
+        #expect(sound.count >= 30 * 50 && sound.missing == 0, "\(sound)")
+        let low = Self.came(world)
+        #expect(low.count > 1_050, "\(low)")
+        #expect(world.origin.counters.encodingsWithheld == 1)
+        #expect(world.origin.counters.narrowPaths == 1)
+    }
+
+    @Test func `the higher encoding comes back once the link is wide again`() throws {
+        var world = try Self.made(1)
+        Self.call(&world, seconds: 3)
+        world.faults.rate = 1_000_000
+        Self.call(&world, from: 3, seconds: 10)
+        #expect(world.far.receiving[LinkWorld.incoming]?.withheld == 0b10)
+        world.faults.rate = 10_000_000
+        Self.call(&world, from: 13, seconds: 20)
+        #expect(world.far.receiving[LinkWorld.incoming]?.withheld == 0)
+        #expect(world.origin.counters.paddingOut > 0, "probed first")
+        // All that is wanted is carried for a while: nothing is limited any longer.
+        Self.call(&world, from: 33, seconds: 12)
+        #expect(world.origin.counters.narrowPaths == 0)
+        let padding = world.origin.counters.paddingOut
+        Self.call(&world, from: 45, seconds: 10)
+        #expect(world.origin.counters.paddingOut == padding, "no probes without a limit")
+    }
+
+    @Test(arguments: 1...5 as ClosedRange<UInt64>)
+    func `a narrow link does not flap`(seed: UInt64) throws {
+        var world = try Self.made(seed)
+        Self.call(&world, seconds: 2)
+        world.faults.rate = 1_300_000
+        Self.call(&world, from: 2, seconds: 10)
+        var changes = 0
+        var last = world.far.receiving[LinkWorld.incoming]?.withheld
+        for second in 0..<60 {
+            Self.call(&world, from: 12 + second, seconds: 1)
+            let present = world.far.receiving[LinkWorld.incoming]?.withheld
+            if present != last { changes += 1 }
+            last = present
+        }
+        #expect(changes <= 4, "at most one flap in 30 s: \(changes) changes in 60 s")
+    }
+
+    @Test func `two per cent of loss and 40 ms do not narrow a link`() throws {
+        var world = try Self.made(3)
+        world.faults.lossPercent = 2
+        world.faults.delay = 40...40
+        Self.call(&world, seconds: 60)
+        world.run(500)
+        #expect(world.origin.counters.narrowPaths == 0)
+        let (low, high) = (Self.came(world), Self.came(world, position: 1))
+        let sound = Self.came(world, of: LinkWorld.sound.mirror)
+        let all = (low.count + high.count + sound.count, low.missing + high.missing + sound.missing)
+        #expect(all.0 > 17_000 && all.1 * 2_000 <= all.0, "0.05 %: \(low), \(high), \(sound)")
+    }
+
+    @Test func `a wide link delays nothing and sends no padding`() throws {
+        var world = try Self.made(4)
+        world.faults.rate = 20_000_000
+        Self.call(&world, seconds: 10)
+        #expect(world.origin.counters.narrowPaths == 0)
+        #expect(world.origin.counters.paddingOut == 0)
+        let high = Self.came(world, position: 1)
+        #expect(high.count > 1_980 && high.missing == 0, "\(high)")
+    }
+
+    @Test func `what waits for a narrow link is dropped when the gate closes`() throws {
+        var world = try Self.made(5)
+        Self.call(&world, seconds: 1)
+        world.faults.rate = 400_000
+        Self.call(&world, from: 1, seconds: 5)
+        // A keyframe of 40 packets waits for its turn.
+        for packet in 0..<40 { world.publish(Int64(1_000 + packet), size: 1_000) }
+        world.run(3)
+        world.gate(open: false)
+        let before = world.origin.counters.bytesOut
+        world.run(100)
+        let sent = world.origin.counters.bytesOut - before
+        #expect(sent < 4_000, "\(sent) bytes after the gate was closed")
+    }
+
+    @Test func `reports of others' keys and malformed ones change nothing`() throws {
+        var world = try Self.made(6)
+        Self.call(&world, seconds: 2)
+        let limit = world.origin.peers["far"]?.path.bandwidth.limit
+        #expect(limit == nil)
+        var noise = SeededRandom(seed: 7)
+        for length in 0..<200 {
+            let report = (0..<length).map { _ in UInt8(truncatingIfNeeded: noise.next()) }
+            world.origin.take(report, on: UInt64(length % 3), from: "far", at: world.now)
+        }
+        Self.call(&world, from: 2, seconds: 2)
+        #expect(world.origin.counters.narrowPaths == 0)
+    }
+
+    @Test func `a node is told anew until it knows what is withheld`() throws {
+        var world = try Self.made(8)
+        Self.call(&world, seconds: 2)
+        world.faults.rate = 1_000_000
+        // What tells it may be lost as well.
+        world.faults.lossPercent = 30
+        Self.call(&world, from: 2, seconds: 6)
+        let told = world.far.receiving[LinkWorld.incoming]?.withheld ?? 0
+        let withheld = world.origin.sending[LinkWorld.outgoing]?.subscribers["far"]?.withheld
+        #expect(withheld.map { $0 != 0 } == true)
+        #expect(told == withheld)
+        // A sender that has lost its state says nothing; the receiver does not wait for ever.
+        world.origin.sending = [:]
+        world.faults = .init()
+        world.run(3_500)
+        #expect(world.far.receiving[LinkWorld.incoming]?.withheld == 0)
+    }
+}
