@@ -51,9 +51,10 @@ extension LinkMedia {
             else { continue }
             let encodings = exported.encodings
                 .filter { subscriber.encodings & Self.bit($0.position) != 0 }
+            let highest = encodings.lastIndex { subscriber.carried & Self.bit($0.position) != 0 }
             let claim = LinkShares.Claim(
                 bitrates: encodings.map(\.bitrate),
-                held: encodings.prefix { subscriber.carried & Self.bit($0.position) != 0 }.count,
+                held: highest.map { $0 + 1 } ?? 0,
                 isScreen: exported.isScreen
             )
             found.append(Wanted(id: id, encodings: encodings, claim: claim))

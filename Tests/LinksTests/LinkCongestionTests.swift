@@ -168,3 +168,76 @@ import WorkerInterface
         #expect(world.far.receiving[LinkWorld.incoming]?.withheld == 0)
     }
 }
+
+/// Distribution of a link's bandwidth.
+@Suite struct LinkSharesTests {
+    static let start = Instant(nanoseconds: 1_000_000_000_000)
+
+    private static func claims(_ held: Int...) -> [LinkShares.Claim] {
+        held.map { LinkShares.Claim(bitrates: [100_000, 500_000], held: $0, isScreen: false) }
+    }
+
+    /// Distributes once, at a number of milliseconds.
+    private static func given(
+        _ shares: inout LinkShares,
+        _ claims: [LinkShares.Claim],
+        _ limit: Int,
+        isFull: Bool = false,
+        at milliseconds: Int64
+    ) -> [Int] {
+        let now = start.advanced(milliseconds: milliseconds)
+        return shares.share(claims, within: limit, beside: 50_000, isFull: isFull, at: now).given
+    }
+
+    @Test func `higher encodings go first, and those of screens last`() {
+        var shares = LinkShares()
+        var claims = Self.claims(2, 2)
+        claims[1].isScreen = true
+        #expect(Self.given(&shares, claims, 1_000_000, isFull: true, at: 0) == [1, 2])
+        shares = LinkShares()
+        #expect(Self.given(&shares, Self.claims(2, 2), 400_000, isFull: true, at: 0) == [1, 1])
+    }
+
+    @Test func `the lowest encodings stay until they alone have been too much for a while`() {
+        var shares = LinkShares()
+        let claims = Self.claims(1, 1)
+        for at in [0, 1_000, 2_900] as [Int64] {
+            #expect(Self.given(&shares, claims, 180_000, isFull: true, at: at) == [1, 1])
+        }
+        #expect(Self.given(&shares, claims, 180_000, isFull: true, at: 3_000) == [1, 0])
+        // A path that was enough in between begins anew.
+        shares = LinkShares()
+        for at in [0, 2_000] as [Int64] {
+            #expect(Self.given(&shares, claims, 180_000, isFull: true, at: at) == [1, 1])
+        }
+        _ = Self.given(&shares, claims, 300_000, at: 2_500)
+        #expect(Self.given(&shares, claims, 180_000, isFull: true, at: 3_500) == [1, 1])
+    }
+
+    @Test func `what was withheld comes back after a rest, a failed attempt after a longer one`() {
+        var shares = LinkShares()
+        #expect(Self.given(&shares, Self.claims(2), 300_000, isFull: true, at: 0) == [1])
+        #expect(Self.given(&shares, Self.claims(1), 2_000_000, at: 4_900) == [1])
+        #expect(Self.given(&shares, Self.claims(1), 2_000_000, at: 5_000) == [2])
+        #expect(Self.given(&shares, Self.claims(2), 300_000, isFull: true, at: 10_000) == [1])
+        #expect(Self.given(&shares, Self.claims(1), 2_000_000, at: 39_900) == [1])
+        #expect(Self.given(&shares, Self.claims(1), 2_000_000, at: 40_000) == [2])
+    }
+
+    @Test func `a video that is not sent at all comes back sooner than a higher encoding`() {
+        var shares = LinkShares()
+        for at in [0, 3_000] as [Int64] {
+            _ = Self.given(&shares, Self.claims(1, 1), 180_000, isFull: true, at: at)
+        }
+        #expect(Self.given(&shares, Self.claims(1, 0), 2_000_000, at: 4_900) == [1, 0])
+        #expect(Self.given(&shares, Self.claims(1, 0), 2_000_000, at: 5_000) == [1, 1])
+        #expect(Self.given(&shares, Self.claims(1, 0), 260_000, at: 5_100) == [1, 0])
+    }
+
+    @Test func `a short dip of the estimate costs nothing where packets are not queued`() {
+        var shares = LinkShares()
+        #expect(Self.given(&shares, Self.claims(2), 560_000, at: 0) == [2])
+        #expect(Self.given(&shares, Self.claims(2), 560_000, at: 1_900) == [2])
+        #expect(Self.given(&shares, Self.claims(2), 560_000, at: 2_000) == [1])
+    }
+}

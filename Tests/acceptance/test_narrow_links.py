@@ -66,7 +66,15 @@ async def test_a_narrow_link_loses_no_sound_and_carries_a_lower_layer(
             frames = await viewer.peer.frames(seen.video, since)
             return next((one.time - since for one in frames if one.width < 1280), None)
 
-        took = await until(is_lower, "a lower layer", 10)
+        try:
+            took = await until(is_lower, "a lower layer", 10)
+        except AssertionError as error:
+            passed = sum(size for at, size in path.log if at > time.monotonic() - 3) * 8 / 3
+            told = await room.call("subscription.explain", subscription=seen.id)
+            raise AssertionError(
+                f"{error}; {sent:.0f} bit/s before, now {passed:.0f}, {path.dropped} dropped; "
+                f"{(await widths(since))[-1:]} pixels; {told}"
+            ) from None
         losses = []
         for _ in range(15):
             await asyncio.sleep(1)

@@ -23,6 +23,8 @@ package struct LinkBandwidth: ~Copyable {
     private var other = SendRateMeter()
     /// Time when the path was last full; `nil` while it limits nothing.
     private var fullAt: Instant?
+    /// Time since which it carries all that is wanted.
+    private var wholeSince: Instant?
     /// Reports in a row that found the path full.
     private var fullReports = 0
     private var wanted = 0
@@ -98,11 +100,11 @@ package struct LinkBandwidth: ~Copyable {
     private mutating func review(at now: Instant) {
         path.updatePacingRate(at: now)
         // One report alone may be that of a host which stood still for a moment.
-        if fullReports > 1 { return fullAt = now }
-        guard let full = fullAt, allocated >= wanted,
-            now.milliseconds(since: full) >= Self.calmMilliseconds
-        else { return }
-        fullAt = nil
+        if fullReports > 1 { fullAt = now }
+        guard let full = fullAt, allocated >= wanted else { return wholeSince = nil }
+        let since = max(full, wholeSince ?? now)
+        wholeSince = since
+        if now.milliseconds(since: since) >= Self.calmMilliseconds { fullAt = nil }
     }
 
     /// Whether a video packet may leave now, as nothing waits and the burst is not used up.

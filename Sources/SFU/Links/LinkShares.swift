@@ -10,7 +10,7 @@ package struct LinkShares: ~Copyable {
     package struct Claim {
         /// Bitrates of the wanted encodings in bits a second, the lowest encoding first.
         package var bitrates: [Int]
-        /// Number of them that are sent, from the lowest.
+        /// Number of them up to the highest that is sent.
         package var held: Int
         package var isScreen: Bool
 
@@ -31,8 +31,9 @@ package struct LinkShares: ~Copyable {
         package var next = 0
     }
 
-    /// Milliseconds after a reduction before anything is raised, and the same after one that undid
-    /// a raise.
+    /// Milliseconds after a reduction before a video that is not sent at all may come back, before
+    /// anything is raised, and before it is raised after a reduction that undid a raise.
+    static let returnMilliseconds: Int64 = 2_000
     static let restMilliseconds: Int64 = 5_000
     static let failedMilliseconds: Int64 = 30_000
     static let maximumDoublings: Int64 = 2
@@ -40,6 +41,9 @@ package struct LinkShares: ~Copyable {
     static let trialMilliseconds: Int64 = 20_000
     /// Time that an estimate needs to recover after it overshot the path's capacity.
     private static let dipMilliseconds: Int64 = 2_000
+    /// Milliseconds for which the lowest encodings alone must be too much before one of them is
+    /// withheld.
+    static let patienceMilliseconds: Int64 = 3_000
     /// Bytes that a packet has more on the path than where its bitrate is measured, and its typical
     /// length.
     private static let packetOverhead = 100
@@ -50,6 +54,8 @@ package struct LinkShares: ~Copyable {
     private var lastRise: Instant?
     private var failures: Int64 = 0
     private var exceededSince: Instant?
+    private var starvedSince: Instant?
+    private var lastFall: Instant?
 
     package init() {}
 
@@ -66,7 +72,14 @@ package struct LinkShares: ~Copyable {
     ) -> Result {
         allocation.removeAll()
         let mayRise = !isFull && rest.map { $0 <= now } ?? true
-        for claim in claims { append(claim, mayRise: mayRise) }
+        let mayReturn =
+            !isFull
+            && lastFall.map { now.milliseconds(since: $0) >= Self.returnMilliseconds } ?? true
+        let mayPause = isStarved(claims, within: limit, beside: other, at: now)
+        for claim in claims {
+            let ceiling = mayRise ? claim.bitrates.count : max(claim.held, mayReturn ? 1 : 0)
+            append(claim, upTo: ceiling, mayPause: mayPause)
+        }
         let isDip = isDip(to: limit, beside: other, isFull: isFull, at: now)
         allocation.share(limit, beside: other, isDip: isDip)
         var result = Result(
@@ -85,22 +98,42 @@ package struct LinkShares: ~Copyable {
         return result
     }
 
-    private mutating func append(_ claim: Claim, mayRise: Bool) {
+    /// Whether the lowest encodings alone have been too much for a while.
+    private mutating func isStarved(
+        _ claims: [Claim],
+        within limit: Int,
+        beside other: Int,
+        at now: Instant
+    ) -> Bool {
+        let least = claims.reduce(other) { $0 + ($1.bitrates.first.map(Self.withOverhead) ?? 0) }
+        guard least > limit else {
+            starvedSince = nil
+            return false
+        }
+        let since = starvedSince ?? now
+        starvedSince = since
+        return now.milliseconds(since: since) >= Self.patienceMilliseconds
+    }
+
+    private static func withOverhead(_ bitrate: Int) -> Int {
+        bitrate + bitrate / packetLength * packetOverhead
+    }
+
+    private mutating func append(_ claim: Claim, upTo ceiling: Int, mayPause: Bool) {
         let first = allocation.rungCount
         var sum = 0
         for bitrate in claim.bitrates {
-            sum += bitrate + bitrate / Self.packetLength * Self.packetOverhead
+            sum += Self.withOverhead(bitrate)
             allocation.append(rung: sum)
         }
-        let held = claim.held - 1
         allocation.append(
             Allocation.Claim(
                 first: first,
                 count: claim.bitrates.count,
-                held: held,
+                held: claim.held - 1,
                 priority: claim.isScreen ? 1 : 0,
-                mayPause: true,
-                ceiling: mayRise ? claim.bitrates.count - 1 : held
+                mayPause: mayPause || claim.held == 0,
+                ceiling: ceiling - 1
             )
         )
     }
@@ -121,6 +154,7 @@ package struct LinkShares: ~Copyable {
     }
 
     private mutating func noteFall(at now: Instant) {
+        lastFall = now
         let isFailure = lastRise.map { now.milliseconds(since: $0) < Self.trialMilliseconds }
         lastRise = nil
         guard isFailure == true else {

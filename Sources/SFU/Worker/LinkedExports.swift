@@ -12,19 +12,25 @@ extension Core {
 
     /// Returns the video encodings of a mirror by position, with their bitrates in bits a second,
     /// the lowest first; `nil` if it is no video, or its gate is closed.
+    ///
+    /// A paused one counts as it was last, so that its place does not change.
     package func exportedEncodings(
         of id: PublicationID
     ) -> (encodings: [(position: Int, bitrate: Int)], isScreen: Bool)? {
         guard receiver.publications.contains(id), receiver.publications[id.place].kind.isVideo,
             receiver.publications[id.place].isOpen
         else { return nil }
-        var found: [(position: Int, bitrate: Int)] = []
+        var found: [(pixels: Int, bitrate: Int, position: Int)] = []
         for position in 0..<receiver.publications[id.place].encodings.count {
             let encoding = receiver.publications[id.place].encodings[position]
-            found.append((position, receiver.encodings[encoding].rate.bitrate))
+            let pixels = receiver.encodings[encoding].width * receiver.encodings[encoding].height
+            let last = receiver.encodings[encoding].lastOption?.likelyBitrate ?? 0
+            let bitrate = receiver.encodings[encoding].rate.bitrate
+            found.append((pixels, bitrate > 0 ? bitrate : last, position))
         }
-        found.sort { ($0.bitrate, $0.position) < ($1.bitrate, $1.position) }
-        return (found, receiver.publications[id.place].configuration.isScreen)
+        found.sort { ($0.pixels, $0.bitrate, $0.position) < ($1.pixels, $1.bitrate, $1.position) }
+        let isScreen = receiver.publications[id.place].configuration.isScreen
+        return (found.map { ($0.position, $0.bitrate) }, isScreen)
     }
 
     /// Requests a keyframe for another node, like one for a viewer here.
