@@ -58,6 +58,7 @@ package struct LinkMedia: ~Copyable {
     struct Receiving {
         var name: StreamName
         var node: String
+        var isSound: Bool
         var revision: UInt16 = 0
         var encodings: UInt8 = 0
         var isOpen = false
@@ -155,7 +156,8 @@ package struct LinkMedia: ~Copyable {
             let id = configuration.id
             core.addLinked(configuration, at: now)
             guard receiving[id] == nil else { break }
-            receiving[id] = Receiving(name: name, node: node, nextWant: now)
+            let isSound = configuration.kind == .audio
+            receiving[id] = Receiving(name: name, node: node, isSound: isSound, nextWant: now)
         case .end(let id):
             guard var ended = receiving.removeValue(forKey: id) else { break }
             ended.encodings = 0
@@ -244,7 +246,14 @@ extension LinkMedia {
             guard let node = receiving[id]?.node else { continue }
             append(.keyframe(handle: id, position: UInt8(clamping: position)), to: node, at: now)
         }
-        for loss in core.takeLinkedLosses(at: now, retryMilliseconds: Self.retryMilliseconds) {
+        let (receiving, peers) = (receiving, peers)
+        // A repetition may wait behind what fills the path; each further request would add to it.
+        let losses = core.takeLinkedLosses(at: now) { id in
+            guard let known = receiving[id] else { return Self.retryMilliseconds }
+            let roundTrip = min((peers[known.node]?.roundTrip ?? 0) / 1_000_000 + 10, 300)
+            return max(Self.retryMilliseconds, known.isSound ? roundTrip / 2 : roundTrip)
+        }
+        for loss in losses {
             guard let node = receiving[loss.publication]?.node else { continue }
             counters.packetsMissed &+= UInt64(loss.numbers.count)
             var numbers = loss.numbers[...]

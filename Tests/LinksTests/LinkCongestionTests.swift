@@ -63,6 +63,49 @@ import WorkerInterface
         #expect(world.origin.counters.narrowPaths == 1)
     }
 
+    /// A thin link: one packet of video takes 30 ms of it, and a keyframe more than its queue.
+    @Test(arguments: 1...5 as ClosedRange<UInt64>)
+    func `a keyframe on a thin link is not in the way of the sound`(seed: UInt64) throws {
+        var world = try Self.made(seed)
+        world.faults.delay = 1...3
+        var numbers: (low: Int64, high: Int64) = (0, 0)
+        func call(_ world: inout LinkWorld, seconds: Int) {
+            world.run(seconds * 1_000) { world, step in
+                if step % 20 == 0 { world.speak(Int64(world.now.nanoseconds / 20_000_000)) }
+                let isKeyframe = step % 3_000 == 500
+                if step % 100 == 0 {
+                    for packet in 0..<(isKeyframe ? 12 : 1) {
+                        let begins = isKeyframe && packet == 0
+                        world.publish(numbers.low, isKeyframe: begins, size: 1_000)
+                        numbers.low += 1
+                    }
+                }
+                if step % 33 == 0 {
+                    for packet in 0..<2 {
+                        world.publish(
+                            numbers.high,
+                            position: 1,
+                            isKeyframe: step == 0 && packet == 0,
+                            size: 1_000
+                        )
+                        numbers.high += 1
+                    }
+                }
+            }
+        }
+        call(&world, seconds: 4)
+        world.faults.rate = 280_000
+        world.packets = []
+        let before = world.origin.counters.packetsRepeated
+        call(&world, seconds: 15)
+        world.run(500)
+        let sound = Self.came(world, of: LinkWorld.sound.mirror)
+        #expect(sound.count >= 740 && sound.missing == 0, "\(sound)")
+        #expect(world.origin.counters.packetsRepeated - before < 100)
+        let low = Self.came(world)
+        #expect(low.count > 180, "\(low)")
+    }
+
     @Test func `the higher encoding comes back once the link is wide again`() throws {
         var world = try Self.made(1)
         Self.call(&world, seconds: 3)

@@ -24,7 +24,7 @@ package struct Pacer: ~Copyable {
 
     /// Capacity of one class's queue, in packets.
     package static let maximumQueue = 2_048
-    /// Longest intended queuing time in nanoseconds; the pacing rate rises to keep to it.
+    /// Usual longest queuing time in nanoseconds.
     package static let patience: Int64 = 30_000_000
     /// Burst size, as nanoseconds of the pacing rate.
     ///
@@ -36,6 +36,8 @@ package struct Pacer: ~Copyable {
     static let runBurst = 12_500
     static let minimumRate = 30_000
 
+    /// Longest intended queuing time in nanoseconds; the pacing rate rises to keep to it.
+    private let patience: Int64
     private var audio = PacerQueue()
     private var retransmissions = PacerQueue()
     private var video = PacerQueue()
@@ -49,7 +51,8 @@ package struct Pacer: ~Copyable {
     private var probeSent = 0
     private var probePackets = 0
 
-    package init(at now: Instant, bitsPerSecond: Int) {
+    package init(at now: Instant, bitsPerSecond: Int, patience: Int64 = patience) {
+        self.patience = patience
         rate = max(bitsPerSecond, Self.minimumRate)
         drained = now
     }
@@ -159,7 +162,7 @@ package struct Pacer: ~Copyable {
     package func deadline(at now: Instant) -> Instant? {
         if !audio.isEmpty { return now }
         guard !isEmpty || probe != nil else { return nil }
-        // Half a burst at a time keeps packets staleMedia in runs.
+        // Half a burst at a time keeps packets together in runs.
         let allowed = probe == nil ? Double(burstBytes) / 2 : 0
         guard debt > allowed else { return now }
         let wait = (debt - allowed) * 8e9 / effectiveRate(at: now)
@@ -195,7 +198,7 @@ package struct Pacer: ~Copyable {
         guard !isEmpty else { return Double(rate) }
         let oldest = video.first ?? retransmissions.first ?? fillers.first
         let waited = oldest.map { now.nanoseconds(since: $0.arrived) } ?? 0
-        let left = max(Self.patience &- waited, 2_000_000)
+        let left = max(patience &- waited, 2_000_000)
         let needed = Double(waitingBytes) + debt - Double(burstBytes)
         return max(Double(rate), needed * 8e9 / Double(left))
     }

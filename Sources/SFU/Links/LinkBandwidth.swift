@@ -15,6 +15,14 @@ package struct LinkBandwidth: ~Copyable {
     /// Queuing delay from which a path counts as full: a viewer's may have more, but sound between
     /// nodes must not have to wait for what is then lost.
     static let longWaitMilliseconds: Int64 = 60
+    /// Share of lost datagrams, in thousandths, from which a path without a queue counts as full.
+    static let muchLossPermille = 200
+    /// Pacing rate as a multiple of what the path carries, while it is full and otherwise, and the
+    /// longest time that video waits, in nanoseconds: a keyframe that left faster would be in the
+    /// way of the sound.
+    static let fullFactor = 0.8
+    static let pacingFactor = 1.2
+    static let patience: Int64 = 300_000_000
     /// IP and UDP headers of a datagram, in bytes.
     private static let headers = 28
 
@@ -32,10 +40,20 @@ package struct LinkBandwidth: ~Copyable {
 
     package init(at now: Instant) {
         path = PathBandwidth(at: now, maximum: Self.maximum)
+        let rate = path.estimator.pacingRate
+        path.pacer = Pacer(at: now, bitsPerSecond: rate, patience: Self.patience)
     }
 
     /// Bits a second that the path carries, all headers counted; `nil` while it limits nothing.
-    package var limit: Int? { fullAt == nil ? nil : path.estimator.estimate }
+    package var limit: Int? {
+        guard fullAt != nil else { return nil }
+        let estimate = path.estimator.estimate
+        // The estimate follows step by step; the rate at which a full path delivers is known.
+        guard isFull, let delivered = path.estimator.explanation.acknowledged else {
+            return estimate
+        }
+        return min(estimate, delivered)
+    }
 
     /// Whether packets sent now are queued for long, or lost.
     package var isFull: Bool { fullReports > 1 }
@@ -78,7 +96,11 @@ package struct LinkBandwidth: ~Copyable {
             return false
         }
         path.receive(feedback, at: now)
-        let isFull = path.isFull() || path.waitMilliseconds() > Self.longWaitMilliseconds
+        let told = path.estimator.explanation
+        let losesMuch =
+            path.isFull()
+            && (!path.estimator.losesWithoutQueue || told.lossPermille > Self.muchLossPermille)
+        let isFull = losesMuch || path.waitMilliseconds() > Self.longWaitMilliseconds
         fullReports = isFull ? fullReports &+ 1 : 0
         review(at: now)
         return true
@@ -98,13 +120,20 @@ package struct LinkBandwidth: ~Copyable {
     }
 
     private mutating func review(at now: Instant) {
-        path.updatePacingRate(at: now)
+        setPacingRate(at: now)
         // One report alone may be that of a host which stood still for a moment.
         if fullReports > 1 { fullAt = now }
         guard let full = fullAt, allocated >= wanted else { return wholeSince = nil }
         let since = max(full, wholeSince ?? now)
         wholeSince = since
         if now.milliseconds(since: since) >= Self.calmMilliseconds { fullAt = nil }
+    }
+
+    /// Sound is not paced, and video leaves it its part.
+    private mutating func setPacingRate(at now: Instant) {
+        let carried = Double(limit ?? max(path.estimator.estimate, allocated))
+        let rate = carried * (isFull ? Self.fullFactor : Self.pacingFactor)
+        path.pacer.setRate(Int(saturating: rate) - otherBitrate, at: now)
     }
 
     /// Whether a video packet may leave now, as nothing waits and the burst is not used up.

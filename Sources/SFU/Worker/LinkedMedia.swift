@@ -249,10 +249,11 @@ extension Core {
 
     /// Returns what to ask other nodes for again now.
     ///
-    /// Packets that are lost for good are left to a keyframe.
+    /// `retryMilliseconds` is called with a publication, and returns the time after which its
+    /// packets are asked for again. Packets that are lost for good are left to a keyframe.
     package mutating func takeLinkedLosses(
         at now: Instant,
-        retryMilliseconds: Int64
+        retryMilliseconds: (PublicationID) -> Int64
     ) -> [LinkedLoss] {
         var losses: [LinkedLoss] = []
         for index in 0..<receiver.mirrors.count {
@@ -261,11 +262,12 @@ extension Core {
             for position in 0..<receiver.publications[publication].encodings.count {
                 let encoding = receiver.publications[publication].encodings[position]
                 guard !receiver.encodings[encoding].losses.isEmpty else { continue }
+                let id = receiver.publications.handle(at: publication)
                 var due = UncountedArray<SequenceNumber>()
                 let abandoned = receiver.encodings[encoding].losses.abandoned
                 receiver.encodings[encoding].losses.collect(
                     dueAt: now,
-                    retryMilliseconds: retryMilliseconds,
+                    retryMilliseconds: retryMilliseconds(id),
                     into: &due
                 )
                 if receiver.encodings[encoding].losses.abandoned != abandoned {
@@ -275,7 +277,7 @@ extension Core {
                     continue
                 }
                 var loss = LinkedLoss(
-                    publication: receiver.publications.handle(at: publication),
+                    publication: id,
                     position: position,
                     epoch: epoch,
                     numbers: []
