@@ -4,6 +4,7 @@ These tests need no daemon: a stand-in answers the server's calls. A role comes 
 session whose connection broke, or from an invitation; nothing else gives it.
 """
 
+import argparse
 import asyncio
 import base64
 import json
@@ -21,7 +22,7 @@ from browser import Browser
 from hub import MOST_KEPT, Hub, Session
 from invitations import Invitations
 from policy import for_browsers, roles
-from server import names_this_machine
+from server import names_this_machine, other_server
 from sfud_ipc import IPC, Refused
 
 SECRET = b"a secret of more than sixteen bytes"
@@ -73,7 +74,8 @@ class StandIn:
                 if who in people and params.get("ifPresent") == "refuse":
                     raise Refused("already-exists", "there is one of this id")
                 keys = ("participant", "name", "role", "mode")
-                people[who] = {key: params[key] for key in keys} | {"state": "joined"}
+                given = {key: params[key] for key in keys if key in params}
+                people[who] = people.get(who, {}) | given | {"state": "joined"}
                 assert params["snapshot"] is False
                 return {"state": "joined"}
             case "participant.get":
@@ -762,6 +764,31 @@ async def test_why_a_live_stream_fails_is_told_to_no_browser():
 )
 def test_an_open_demo_answers_to_names_of_this_machine_alone(host, is_ours):
     assert names_this_machine(host) is is_ours
+
+
+# ---- In a cluster
+
+
+async def test_who_is_to_move_connects_at_this_servers_node_again():
+    hub, mia, ben = await moderated()
+    hub.ipc.calls.clear()
+    for who in (ben.id, "somebody-of-another-server"):
+        data = {"participant": who, "node": "c", "reason": "node-lost"}
+        hub.ipc.event("participant.moveWanted", ROOM, data, audience=[who])
+    # Before the browser can offer: it has been told, and not answered.
+    await asyncio.sleep(0)
+    join = ("participant.join", {"room": ROOM, "participant": ben.id, "snapshot": False})
+    assert hub.ipc.calls == [join]
+    assert ben.browser.queue.get_nowait()["event"] == "participant.moveWanted"
+    assert mia.browser.queue.empty() and hub.session(ben.key) is ben.browser.session
+
+
+async def test_a_page_is_told_where_else_it_may_go_on():
+    hub = open_hub()
+    hub.elsewhere = [other_server("b=http://127.0.0.2:8081/")]
+    assert hub.status()["elsewhere"] == [{"name": "b", "url": "http://127.0.0.2:8081/"}]
+    with pytest.raises(argparse.ArgumentTypeError):
+        other_server("b=javascript:alert(1)")
 
 
 # ---- Resuming

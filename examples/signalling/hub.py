@@ -94,6 +94,7 @@ class Hub:
         self.is_open = is_open  # anybody may join without an invitation, but not moderate
         self.forbidden: set[str] = set()  # messages that the command line does not allow
         self.streaming_hosts: frozenset[str] = frozenset()  # none: all that are public
+        self.elsewhere: list[dict] = []  # servers at other nodes, which have the same rooms
         self.rooms: dict[str, dict[str, Session]] = {}
         self.browsers: set[Any] = set()
         # Rights that outlive a session, as long as the room exists.
@@ -128,6 +129,8 @@ class Hub:
                 self.demote(room, data["participant"])
             case "participant.roleChanged" if session and session.role == "moderator":
                 self.spawn(self.refresh(session))  # waiting participants and raised hands
+            case "participant.moveWanted" if session:
+                self.spawn(self.stay(session))
             case "participant.left" | "participant.denied" if data.get("reason") != "replaced":
                 if name == "participant.denied" or data["reason"] == "dropped":
                     self.demote(room, data["participant"])
@@ -138,6 +141,16 @@ class Hub:
                     self.detach(session)
                 self.returning.pop(room, None)
                 self.void.pop(room, None)
+
+    async def stay(self, session: Session) -> None:
+        """Lets a participant connect at this server's own node again, as another one has the room.
+
+        sfud takes the calls about a room in order, so the browser's next offer comes after it.
+        """
+        with contextlib.suppress(Refused):  # it connects at the room's new home
+            await self.ipc.call(
+                "participant.join", room=session.room, participant=session.id, snapshot=False
+            )
 
     def demote(self, room: str, participant: str) -> None:
         """Revokes the right of a participant's invitations, and of the keys derived from them."""
@@ -203,7 +216,8 @@ class Hub:
 
     def status(self) -> dict:
         """Reports whether sfud can be reached, and whether an invitation is required."""
-        return {"type": "status", "sfud": self.ipc.connected.is_set(), "invited": not self.is_open}
+        status = {"sfud": self.ipc.connected.is_set(), "invited": not self.is_open}
+        return {"type": "status"} | status | {"elsewhere": self.elsewhere}
 
     async def join(self, session: Session, wish: dict, previous: Session | None = None) -> None:
         """Admits a session, in place of `previous`, which the same browser had.

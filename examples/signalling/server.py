@@ -73,10 +73,13 @@ async def add_headers(request: web.Request, response: web.StreamResponse) -> Non
 def hub_of(options: argparse.Namespace) -> Hub:
     rights = ["record"] * options.allow_recording + ["stream"] * options.allow_streaming
     settings = {"roles": roles(rights), "maxParticipants": options.max_participants}
+    if options.disconnected_seconds:
+        settings["disconnectedSeconds"] = options.disconnected_seconds
     hub = Hub(options.ipc, settings, options.invitations, options.is_open)
     starts = {"record": "recording.start", "stream": "streaming.start"}
     hub.forbidden = {method for right, method in starts.items() if right not in rights}
     hub.streaming_hosts = frozenset(options.streaming_hosts)
+    hub.elsewhere = options.elsewhere
     return hub
 
 
@@ -115,6 +118,13 @@ async def serve(options: argparse.Namespace) -> int:
     return 0
 
 
+def other_server(text: str) -> dict[str, str]:
+    name, _, url = text.partition("=")
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=URL")
+    return {"name": name, "url": url}
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__.partition("\n")[0],
@@ -137,6 +147,11 @@ def arguments() -> argparse.Namespace:
         help="moderators may stream live, to public addresses")  # fmt: skip
     add("--streaming-hosts", type=lambda text: text.lower().split(","), default=[],
         metavar="HOST,…", help="stream to these hosts alone, whatever they are")  # fmt: skip
+    add("--disconnected-seconds", type=int, metavar="SECONDS", help="who is disconnected for as "
+        "long leaves the room; sfud's default is 120")  # fmt: skip
+    add("--elsewhere", type=other_server, action="append", default=[], metavar="NAME=URL",
+        help="a server at another node of the cluster, where a page that has lost this one can "
+        "go on; may be repeated")  # fmt: skip
     add("--log-level", default="info", choices=["debug", "info", "warning"])
     return parser.parse_args()
 

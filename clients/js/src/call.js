@@ -514,6 +514,23 @@ export class Call extends EventTarget {
     }
   }
 
+  /** Connects again as the same participant, where the node of its room is lost. */
+  async #offerAgain() {
+    if (!this.peer || this.#rejoining) return; // the next offer is answered by the other node
+    const message = "The room's host is lost, and another one goes on with it. Connecting again…";
+    this.#problem("node-lost", message, true);
+    for (const peer of [this.peer, this.#coming]) peer?.close();
+    this.peer = null;
+    this.#changed();
+    try {
+      await this.#review();
+      await this.#follow();
+      this.#problem(null);
+    } catch {
+      await this.#rejoin("disconnected", "The connection to sfud was lost. Rejoining…");
+    }
+  }
+
   /** Starts over, as another participant of the same name. */
   async #rejoin(reason, message) {
     if (this.#rejoining || this.state === "left") return;
@@ -634,9 +651,14 @@ export class Call extends EventTarget {
         if (isMine) this.name = data.participantInfo.name;
         break;
       case "participant.connection":
-        if (isMine && data.connection === "disconnected" && this.roomState.hasTransport) {
+        // A node that is lost is `moveWanted`.
+        if (isMine && data.connection === "disconnected" && data.reason !== "node-lost" &&
+            this.roomState.hasTransport) {
           return void this.#rejoin("disconnected", "The connection to sfud was lost. Rejoining…");
         }
+        break;
+      case "participant.moveWanted":
+        if (isMine) return void this.#offerAgain();
         break;
       case "participant.roleChanged":
       case "participant.modeChanged":

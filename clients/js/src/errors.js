@@ -19,4 +19,6 @@ export class CallError extends Error {
 }
 
 /** Reasons of temporary refusals: the call tries again by itself. */
-export const PASSING = new Set(["not-connected", "sfud-not-running", "timeout"]);
+export const PASSING = new Set([
+  "not-connected", "sfud-not-running", "timeout", "node-unreachable", "registry-away",
+]);

@@ -17,7 +17,7 @@ export function wordsFor(event, data, me) {
   const name = data.participantInfo?.name ?? (data.participant && nameOf(data.participant));
   switch (event) {
     case "participant.joined":
-      return isMine ? null : `${name} has joined`;
+      return isMine || data.rejoined ? null : `${name} has joined`;
     case "participant.left":
       return isMine ? null : `${name} has left`;
     case "participant.awaited":

@@ -5,7 +5,7 @@ const byID = (id) => document.getElementById(id);
 let timer = null;
 let last = null;
 
-/** Shows `{message, waiting, isNews, action}`, or none; news go by themselves. */
+/** Shows `{message, waiting, isNews, actions}`, or none; news go by themselves. */
 export function report(problem) {
   clearTimeout(timer);
   if (problem?.isNews) timer = setTimeout(() => report(null), NEWS_MILLISECONDS);
@@ -15,9 +15,12 @@ export function report(problem) {
   byID("banner-text").textContent = problem.message;
   byID("banner").classList.toggle("is-waiting", Boolean(problem.waiting));
   byID("banner").classList.toggle("is-news", Boolean(problem.isNews));
-  byID("banner-action").hidden = !problem.action;
-  byID("banner-action").textContent = problem.action?.label ?? "";
-  byID("banner-action").onclick = problem.action?.run ?? null;
+  byID("banner-actions").replaceChildren(...(problem.actions ?? []).map(({ label, run }) => {
+    const button = Object.assign(document.createElement("button"), { type: "button" });
+    button.textContent = label;
+    button.addEventListener("click", run);
+    return button;
+  }));
 }
 
 export const tell = (message) => report({ message, isNews: true });

@@ -13,6 +13,7 @@ import { lastProblem, remember, report, tell } from "./banner.js";
 import { Chat } from "./chat.js";
 import { Call, Signalling } from "./client/index.js";
 import { Devices } from "./devices.js";
+import { noteServers, withWaysOn } from "./elsewhere.js";
 import { copyLink } from "./link.js";
 import { invitation, forgetInvitation } from "./invitation.js";
 import { explain, fillLobby, needsDevices, setJoinError, wish } from "./lobby.js";
@@ -99,7 +100,7 @@ async function join() {
   watched = null;
   pinned = null;
   call.addEventListener("change", show);
-  call.addEventListener("problem", ({ detail }) => report(detail));
+  call.addEventListener("problem", ({ detail }) => report(withWaysOn(detail, { room, name: call.name })));
   call.addEventListener("event", ({ detail: { event, data } }) => {
     const words = wordsFor(event, data, call.me);
     if (words) announce(words);
@@ -321,7 +322,7 @@ document.addEventListener("play-blocked", () => {
     sounds.play();
     report(null);
   };
-  report({ message: "The browser holds the sound back.", action: { label: "Play", run } });
+  report({ message: "The browser holds the sound back.", actions: [{ label: "Play", run }] });
 });
 
 byID("join").addEventListener("submit", (event) => {
@@ -333,6 +334,7 @@ byID("copy").addEventListener("click", () => copyLink(call, byID("copy")));
 signalling.addEventListener("message", ({ detail }) => {
   if (detail.type !== "status") return;
   invitedOnly = detail.invited;
+  noteServers(detail.elsewhere);
   if (detail.sfud === sfudIsUp) return;
   sfudIsUp = detail.sfud;
   if (call && call.state !== "left") return; // the call reports it itself
