@@ -954,6 +954,9 @@ type ParticipantInfo struct {
 
 	// Unix time of the join, in seconds.
 	Joined float64 `json:"joined"`
+
+	// Node to which the participant's client connects; absent without a cluster.
+	Node *string `json:"node,omitempty"`
 }
 
 type ParticipantJoinParams struct {
@@ -1573,7 +1576,7 @@ type RoomInfo struct {
 	// Cursors of the lists that go on.
 	Next *RoomPages `json:"next,omitempty"`
 
-	// Node that has the room, to which its participants connect; absent without a cluster.
+	// Home of the room, the node that has it; absent without a cluster.
 	Node *string `json:"node,omitempty"`
 
 	// The first page of `participant.list`; absent in a join without snapshot.

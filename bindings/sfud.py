@@ -711,6 +711,8 @@ class ParticipantInfo(TypedDict):
     custom: Any
     #: Unix time of the join, in seconds.
     joined: float
+    #: Node to which the participant's client connects; absent without a cluster.
+    node: NotRequired[str]
 
 
 class ParticipantJoinParams(TypedDict):
@@ -1291,7 +1293,7 @@ class RoomInfo(TypedDict):
     durable: NotRequired[bool]
     #: Cursors of the lists that go on.
     next: NotRequired[RoomPages]
-    #: Node that has the room, to which its participants connect; absent without a cluster.
+    #: Home of the room, the node that has it; absent without a cluster.
     node: NotRequired[str]
     #: The first page of `participant.list`; absent in a join without snapshot.
     participants: NotRequired[list[ParticipantInfo]]

@@ -747,6 +747,8 @@ export interface ParticipantInfo {
   custom: unknown;
   /** Unix time of the join, in seconds. */
   joined: number;
+  /** Node to which the participant's client connects; absent without a cluster. */
+  node?: string;
 }
 
 export interface ParticipantJoinParams {
@@ -1310,7 +1312,7 @@ export interface RoomInfo {
   durable?: boolean;
   /** Cursors of the lists that go on. */
   next?: RoomPages;
-  /** Node that has the room, to which its participants connect; absent without a cluster. */
+  /** Home of the room, the node that has it; absent without a cluster. */
   node?: string;
   /** The first page of `participant.list`; absent in a join without snapshot. */
   participants?: ParticipantInfo[];

@@ -66,6 +66,8 @@ public struct ParticipantInfo: Codable, Hashable, Sendable {
     /// Kinds of media that a moderator has muted.
     public var hardMuted: [StreamKind]
     public var connection: ConnectionState
+    /// Node to which the participant's client connects; absent without a cluster.
+    public var node: String?
     public var custom: JSON
     /// Unix time of the join, in seconds.
     public var joined: Double
@@ -78,6 +80,7 @@ public struct ParticipantInfo: Codable, Hashable, Sendable {
         state: JoinState,
         hardMuted: [StreamKind] = [],
         connection: ConnectionState = .none,
+        node: String? = nil,
         custom: JSON = [:],
         joined: Double = 0
     ) {
@@ -88,6 +91,7 @@ public struct ParticipantInfo: Codable, Hashable, Sendable {
         self.state = state
         self.hardMuted = hardMuted
         self.connection = connection
+        self.node = node
         self.custom = custom
         self.joined = joined
     }

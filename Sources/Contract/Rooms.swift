@@ -3,7 +3,7 @@ public import JSON
 /// State of a room as results describe it.
 public struct RoomInfo: Codable, Hashable, Sendable {
     public var room: RoomID
-    /// Node that has the room, to which its participants connect; absent without a cluster.
+    /// Home of the room, the node that has it; absent without a cluster.
     public var node: String?
     public var state: RoomState
     /// `seq` of the room's last event; 0 before the first.

@@ -37,6 +37,10 @@ import Testing
             by: "b"
         )
         #expect(joined["node"] == "b")
+        #expect(joined["participantInfo"]?["node"] == "b")
+        let list = try world.done("participant.list", ["room": "r"])
+        let people = try list.decode(ParticipantList.Result.self).participants
+        #expect(people.map(\.node) == ["a", "b"])
         let far = try world.join("y", by: "b", "0:video:recvonly")
         #expect(far.answer.contains("127.0.0.2 5004"))
         #expect(far.answer.contains("02:02:02"), "the fingerprint is that of b")

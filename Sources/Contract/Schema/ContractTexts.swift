@@ -278,6 +278,8 @@ extension ContractTexts {
         ParticipantInfo: A participant as results and events describe it.
         ParticipantInfo.hardMuted: Kinds of media that a moderator has muted.
         ParticipantInfo.joined: Unix time of the join, in seconds.
+        ParticipantInfo.node: Node to which the participant's client connects; absent without a
+            cluster.
         ParticipantJoin: Adds a participant, or takes over the one with that id.
         ParticipantJoin.IfPresent: Effect of a join under an id that is in the room.
         ParticipantJoin.IfPresent.refuse: The call is refused with 4009.
@@ -476,8 +478,7 @@ extension ContractTexts {
             is not in the room's journal yet: it is lost if the node is lost before the registry
             is back.
         RoomInfo.next: Cursors of the lists that go on.
-        RoomInfo.node: Node that has the room, to which its participants connect; absent without a
-            cluster.
+        RoomInfo.node: Home of the room, the node that has it; absent without a cluster.
         RoomInfo.participants: The first page of `participant.list`; absent in a join without
             snapshot.
         RoomInfo.recording: The running recording.

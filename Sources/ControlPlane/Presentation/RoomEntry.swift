@@ -174,6 +174,7 @@ struct RoomEntry {
             hardMuted: MediaKind.allCases.filter(participant.hardMuted.contains)
                 .map { StreamKind($0) },
             connection: ConnectionState(participant.connection),
+            node: node.map { participant.node ?? $0 },
             custom: customs[participant.id] ?? [:],
             joined: participant.joined
         )
