@@ -50,7 +50,7 @@ DOCS_ENVIRONMENT := $(BUILD)/docs/environment/.installed-for
 .DEFAULT_GOAL := help
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
-.PHONY: help run build bindings benchmarks bench bench-lines test unit unit-beside-builds \
+.PHONY: help run run-cluster build bindings benchmarks bench bench-lines test unit unit-beside-builds \
 	acceptance acceptance-slow deb test-deb test-images gate gate-update lint test-asan \
 	test-tsan fuzz prove simulate docs install packages bench-packages deb-packages \
 	image-packages test-packages clean
@@ -61,6 +61,9 @@ help: ## Shows this list
 run: packages build ## Starts sfud and the demo, and prints its address; Ctrl-C stops both
 	@PYTHON="$(PYTHON)" HOST="$(HOST)" PORT="$(PORT)" DEMO_FLAGS="$(DEMO_FLAGS)" \
 		Scripts/run $(SFUD_FLAGS)
+
+run-cluster: packages build ## Starts three sfud as a cluster, and a page that draws it; Ctrl-C stops all
+	@PORT="$(PORT)" "$(PYTHON)" examples/cluster/run -- $(SFUD_FLAGS)
 
 build: packages ## Builds sfud and sfuctl in release mode
 	$(SWIFT) build -c release --product sfud

@@ -1,0 +1,1 @@
+../../clients/python/sfud_ipc.py
