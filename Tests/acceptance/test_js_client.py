@@ -440,6 +440,31 @@ async def test_a_connection_that_does_not_come_about_leaves_the_present_one(lab,
 
 
 @one
+@pytest.mark.parametrize("told", ["by an event", "by a picture of the room"])
+async def test_a_connection_that_ended_with_its_node_is_made_again(lab, ipc, told):
+    await lab.run("(lab.former = calls.Ben.peer.pc, null)")
+    me, name = await lab.run("[calls.Ben.me, calls.Ben.peer.name]")
+    await ipc.call("transport.close", room=lab.room, participant=me, transport=name)
+    if told == "by an event":
+        data = {"participant": me, "node": "b", "reason": "node-lost"}
+        message = {"type": "event", "event": "participant.moveWanted", "data": data}
+    else:
+        room = await ipc.call("room.get", room=lab.room)
+        for one in room["participants"]:
+            if one["participant"] == me:
+                one["connection"] = "disconnected"
+        message = {"type": "room", "room": room}
+    take = f"lab.sockets.Ben.at(-1).onmessage({{data: {json.dumps(json.dumps(message))}}})"
+    await lab.run(f"({take}, null)")
+    await lab.until(
+        "calls.Ben.peer?.pc.connectionState === 'connected' && calls.Ben.peer.pc !== lab.former",
+        "Ben has another connection",
+    )
+    assert await lab.run("calls.Ben.me") == me, "he is the same participant"
+    await lab.sees("Ben", "Ann", RED)
+
+
+@one
 async def test_requests_during_a_break_are_refused(lab):
     script = "(lab.sockets.Ben.at(-1).close(4000), await lab.refused(calls.Ben.request('room.lock')))"
     assert (await lab.run(script))["reason"] == "not-connected"

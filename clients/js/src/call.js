@@ -504,8 +504,12 @@ export class Call extends EventTarget {
       for (const it of events ?? []) this.#event(it);
       if (this.state === "left") return;
       this.#problem(null);
-      await this.#review();
-      await this.#follow();
+      if (room && this.#isCut) {
+        await this.#offerAgain();
+      } else {
+        await this.#review();
+        await this.#follow();
+      }
       if (this.#admitted) this.#joined(true);
     } catch (error) {
       if (!PASSING.has(error.reason)) await this.#rejoin();
@@ -514,11 +518,17 @@ export class Call extends EventTarget {
     }
   }
 
-  /** Connects again as the same participant, where the node of its room is lost. */
-  async #offerAgain() {
-    if (!this.peer || this.#rejoining) return; // the next offer is answered by the other node
-    const message = "The room's host is lost, and another one goes on with it. Connecting again…";
-    this.#problem("node-lost", message, true);
+  /** Whether a picture of the room says that our connection has ended, unheard. */
+  get #isCut() {
+    return Boolean(this.peer) && this.roomState.self.connection === "disconnected";
+  }
+
+  /** Connects again as the same participant. */
+  async #offerAgain(
+    reason = "disconnected", message = "The connection to sfud was lost. Connecting again…",
+  ) {
+    if (!this.peer || this.#rejoining) return; // another offer follows anyway
+    this.#problem(reason, message, true);
     for (const peer of [this.peer, this.#coming]) peer?.close();
     this.peer = null;
     this.#changed();
@@ -597,7 +607,8 @@ export class Call extends EventTarget {
       case "room":
         this.#picture(message.room);
         this.#hasMissed = true;
-        if (this.state === "awaited" && this.#admitted) this.#run(this.#arrive());
+        if (this.#isCut) this.#offerAgain();
+        else if (this.state === "awaited" && this.#admitted) this.#run(this.#arrive());
         else this.#follow();
         break;
       case "move":
@@ -658,7 +669,10 @@ export class Call extends EventTarget {
         }
         break;
       case "participant.moveWanted":
-        if (isMine) return void this.#offerAgain();
+        if (isMine) {
+          const message = "The room's host is lost, and another one goes on with it.";
+          return void this.#offerAgain("node-lost", `${message} Connecting again…`);
+        }
         break;
       case "participant.roleChanged":
       case "participant.modeChanged":
