@@ -6,6 +6,7 @@ With SFUD_PICTURES=DIR the first test writes what the page looks like.
 import asyncio
 import os
 import re
+import shutil
 import signal
 import socket
 from pathlib import Path
@@ -208,6 +209,18 @@ async def test_other_sites_do_not_press_its_buttons(example):
         assert await post("a/stop") == 200
         async with client.post(example.url + "a/drain") as reply:
             assert reply.status == 409 and "cannot be reached" in await reply.text()
+
+
+async def test_nothing_goes_on_when_it_is_killed(example):
+    assert len(example.processes()) == 7
+    example.child.kill()
+    await example.child.wait()
+
+    async def gone():
+        return example.processes() == []
+
+    await until(gone, "the processes that it has started end")
+    shutil.rmtree(example.directory)
 
 
 async def ends(tmp_path, *flags: str, status: int) -> str:

@@ -23,7 +23,7 @@ async def picture(cluster: Cluster) -> dict:
     return {
         "time": time.time(),
         "registry": "away" if "away" in registry or not cluster.nats.is_running else "reached",
-        "nats": {"isRunning": cluster.nats.is_running, "pid": cluster.nats.pid},
+        "nats": {"isRunning": cluster.nats.is_running},
         "sfuctl": str(cluster.binary.with_name("sfuctl")),
         "nodes": [_node(node, reports) for node in nodes],
         "links": _links(reports),

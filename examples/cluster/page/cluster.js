@@ -2,7 +2,7 @@
 
 import { showNodes, showRooms } from "./cards.js";
 import { draw } from "./diagram.js";
-import { html, keyed, say } from "./elements.js";
+import { html, keyed, say, set } from "./elements.js";
 
 const MILLISECONDS = 1000;
 const COLORS = 6;
@@ -94,7 +94,8 @@ function showNATS({ nats, registry }) {
     },
     update() {},
   });
-  document.body.dataset.registry = registry;
+  say(byID("registry"), registry === "away" ? "NATS is away" : "NATS runs");
+  set(byID("registry"), { class: registry === "away" ? "sign is-danger" : "sign is-accent" });
 }
 
 function showNews(news) {
