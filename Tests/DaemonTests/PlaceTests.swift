@@ -142,6 +142,27 @@ import Testing
         }
     }
 
+    @Test func `who offers again when its node is lost is answered for the home`() throws {
+        var (world, _) = try call()
+        let who: [String: JSON] = ["room": "r", "participant": "v"]
+        func offer() throws -> String {
+            let sdp = JSON.string(TestOffer(["0:video:recvonly"]).text)
+            let params = JSON.object(who.merging(["sdp": sdp]) { $1 })
+            let result = try world.done("transport.offer", params)
+            return try result.decode(TransportOffer.Result.self).sdp
+        }
+        world.nodes["b"]?.isStopped = true
+        world.nodes["a"]?.plane.losePlaces(at: "b", at: world.now)
+        world.run(milliseconds: 1_060)
+        #expect(try offer().contains("127.0.0.1 5004"))
+        #expect(try world.done("participant.get", .object(who))["node"] == "a")
+        // It is back, and joins there decide for it again.
+        world.nodes["b"]?.isStopped = false
+        world.meet("a", "b")
+        _ = try world.done("participant.join", .object(who), by: "b")
+        #expect(try offer().contains("127.0.0.2 5004"))
+    }
+
     @Test func `the participants of a lost node are disconnected, and nothing is left`() throws {
         var (world, _) = try call()
         world.nodes["b"]?.isStopped = true

@@ -290,6 +290,7 @@ extension ControlPlane {
     /// passed when they are over.
     package mutating func losePlaces(at node: String, at now: Instant) {
         guard let remote = shared.remote else { return }
+        shared.losePlaces(at: node)
         endTransports(in: Set(remote.places(at: node)), of: node, at: now)
     }
 

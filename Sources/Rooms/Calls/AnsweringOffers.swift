@@ -7,7 +7,7 @@ extension Room {
         _ call: Offer,
         _ transaction: inout RoomTransaction
     ) throws(CallError) -> Result {
-        let participant = try participant(call.participant)
+        var participant = try participant(call.participant)
         guard participant.mode != .signallingOnly else {
             throw .signallingOnly(participant.id)
         }
@@ -17,6 +17,11 @@ extension Room {
         if let present {
             transport = present
         } else {
+            // A lost node would answer for nobody: the participant connects at the home.
+            if transaction.shared.isLost(participant.node) {
+                participant.node = nil
+                participants[participant.id] = participant
+            }
             transport = try makeTransport(call.transport, participant, &transaction)
         }
         var negotiation = negotiation(of: transport, &transaction)

@@ -12,6 +12,8 @@ extension Room {
         private var places: [String: [Int]] = [:]
         private var names: [Int: RemotePlace] = [:]
         private var locals: [Int: LocalParameters] = [:]
+        /// Nodes that are lost: nobody can connect there until they are back.
+        fileprivate var lost: Set<String> = []
 
         /// Nodes of a cluster times the workers that one may have.
         package static let limit = 64 * 256
@@ -33,6 +35,7 @@ extension Room.Shared {
         _ pools: WorkerIdentifiers
     ) {
         guard let first = remote?.first else { return }
+        remote?.lost.remove(node)
         for (worker, local) in parameters.enumerated() {
             if let place = remote?.place(of: worker, at: node) {
                 remote?.set(local, of: place)
@@ -43,6 +46,14 @@ extension Room.Shared {
             addPools(upTo: place + 1, pools)
             remote?.add(RemotePlace(node: node, worker: worker), local, as: place)
         }
+    }
+
+    /// Notes that a node is lost; its places stay known for when it is back.
+    package mutating func losePlaces(at node: String) { remote?.lost.insert(node) }
+
+    /// Whether nobody can connect at a node, as it is lost; `nil` is this one.
+    func isLost(_ node: String?) -> Bool {
+        node.map { remote?.lost.contains($0) == true } ?? false
     }
 
     /// Makes the pools of places up to a number, for handles that a restored room has there.
