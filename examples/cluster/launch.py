@@ -159,7 +159,7 @@ class Cluster:
     """All processes, and what has happened lately."""
 
     def __init__(self, directory: Path, binary: Path, nats_server: str, flags: list[str]):
-        self.directory, self.binary, self.flags = directory, binary.resolve(), flags
+        self.directory, self.binary, self.flags = directory, binary.absolute(), flags
         self.outer = outer_address()
         self.secret = directory / "secret"  # for the invitations of all servers
         self.secret.touch(mode=0o600)
