@@ -25,11 +25,14 @@ extension LinkMedia {
     }
 
     /// Sends the records that wait; `waited` says that they come out of the path's queue.
-    mutating func flushRecords(to node: String, waited: Bool = false, at now: Instant) {
-        guard let peer = peers[node], !peer.records.isEmpty else { return }
+    ///
+    /// Returns whether a datagram left.
+    @discardableResult
+    mutating func flushRecords(to node: String, waited: Bool = false, at now: Instant) -> Bool {
+        guard let peer = peers[node], !peer.records.isEmpty else { return false }
         peers[node]?.records = []
         peers[node]?.videoBytes = 0
-        guard let bytes = peers[node]?.sealer.seal(peer.records) else { return }
+        guard let bytes = peers[node]?.sealer.seal(peer.records) else { return false }
         counters.datagramsOut &+= 1
         counters.bytesOut &+= UInt64(bytes.count)
         let other = peer.records.count - peer.videoBytes
@@ -42,6 +45,7 @@ extension LinkMedia {
                 at: now
             )
         transmits.append(LinkTransmit(address: peer.address, bytes: bytes))
+        return true
     }
 
     /// Lets what waits for the path to a node go, reports arrivals, and sends a probe's padding.
@@ -62,7 +66,7 @@ extension LinkMedia {
             let count = max(length - LinkDatagram.overhead - 3, 1)
             append(.padding(count), to: node, isVideo: true, at: now)
             counters.paddingOut &+= UInt64(count)
-            flushRecords(to: node, at: now)
+            guard flushRecords(to: node, at: now) else { break }
         }
     }
 
@@ -84,6 +88,7 @@ extension LinkMedia {
             counters.datagramsRefused &+= 1
             return
         }
+        if before != nil, peer.path.bandwidth.limit == nil { peer.path.shares = LinkShares() }
         if before != nil || peer.path.bandwidth.limit != nil { share(pathTo: node, at: now) }
     }
 }
@@ -98,11 +103,12 @@ extension LinkMedia.Peer {
 }
 
 extension LinkRecord {
-    /// Whether its arrival is a reason for a report: reports on reports would never end.
+    /// Whether its arrival is a reason for a report: reports on reports would never end, but those
+    /// on beats show that a path without media is free again.
     var isReported: Bool {
         switch self {
-        case .media, .padding: true
-        case .want, .missing, .keyframe, .beat, .echo, .arrivals, .withheld: false
+        case .media, .padding, .beat: true
+        case .want, .missing, .keyframe, .echo, .arrivals, .withheld: false
         }
     }
 }

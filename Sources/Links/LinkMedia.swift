@@ -196,6 +196,8 @@ package struct LinkMedia: ~Copyable {
             association: keys.incoming.association,
             path: old?.path ?? LinkPath(at: now)
         )
+        // The new counters begin again.
+        peer.path.arrivals = LinkArrivals()
         // Datagrams under the last keys may still be on their way.
         peer.former = old?.association
         peer.roundTrip = old?.roundTrip
@@ -276,7 +278,7 @@ extension LinkMedia {
         expireWithholdings(at: now)
         for node in peers.keys {
             reviewLife(of: node, at: now)
-            share(pathTo: node, at: now)
+            if peers[node]?.path.isShareDue(at: now) == true { share(pathTo: node, at: now) }
             append(.beat(stamp: UInt64(bitPattern: now.nanoseconds)), to: node, at: now)
         }
         countWithholdings()

@@ -28,6 +28,7 @@ final class LinkPath {
     var shares = LinkShares()
     private var waiting: [UInt32: Waiting] = [:]
     private var lastName: UInt32 = 0
+    private var nextShare = Instant(nanoseconds: 0)
 
     init(at now: Instant) { bandwidth = LinkBandwidth(at: now) }
 
@@ -51,9 +52,13 @@ final class LinkPath {
     }
 
     /// Drops what waits of a publication: a right to it was lost.
-    func drop(_ publication: PublicationID) {
-        guard !waiting.isEmpty else { return }
-        waiting = waiting.filter { $0.value.publication != publication }
+    func drop(_ publication: PublicationID) { drop(publication, except: 0) }
+
+    /// Whether the path is to be shared now: a narrow one with each beat, and any once a second.
+    func isShareDue(at now: Instant) -> Bool {
+        guard bandwidth.limit != nil || nextShare <= now else { return false }
+        nextShare = now.advanced(milliseconds: 1_000)
+        return true
     }
 
     /// Drops what waits of a publication except some encodings, one bit each.
@@ -62,6 +67,7 @@ final class LinkPath {
         waiting = waiting.filter { _, packet in
             packet.publication != publication || encodings & 1 << packet.header.position != 0
         }
+        if waiting.isEmpty { bandwidth.clear() }
     }
 
     /// Time of the next work, if any.

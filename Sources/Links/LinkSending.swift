@@ -11,6 +11,7 @@ extension LinkMedia {
         for (node, subscriber) in sending[id]?.subscribers ?? [:] where !nodes.contains(node) {
             sending[id]?.subscribers[node] = nil
             subscriptions[Subscription(node: node, handle: subscriber.handle)] = nil
+            peers[node]?.path.drop(id)
         }
         core.setExported(id, sending[id]?.carried ?? 0)
     }
@@ -38,11 +39,14 @@ extension LinkMedia {
         if let before, before.handle == subscriber.handle {
             let step = Int16(bitPattern: subscriber.revision &- before.revision)
             guard step >= 0 else { return }
-            subscriber.withheld = before.withheld & subscriber.encodings
             subscriber.repeatedUntil = before.repeatedUntil
         } else if let before {
             subscriptions[Subscription(node: node, handle: before.handle)] = nil
+            peers[node]?.path.drop(id)
         }
+        let encodings = subscriber.encodings
+        subscriber.withheld = withheldAtFirst(encodings, of: id, after: before, to: node)
+        peers[node]?.path.drop(id, except: subscriber.carried)
         sending[id]?.subscribers[node] = subscriber
         subscriptions[Subscription(node: node, handle: subscriber.handle)] = id
         core.setExported(id, sending[id]?.carried ?? 0)
@@ -57,6 +61,7 @@ extension LinkMedia {
             where now.milliseconds(since: subscriber.heard) >= Self.wantMilliseconds {
                 sending[id]?.subscribers[node] = nil
                 subscriptions[Subscription(node: node, handle: subscriber.handle)] = nil
+                peers[node]?.path.drop(id)
             }
             if sending[id]?.subscribers.count != known.subscribers.count {
                 core.setExported(id, sending[id]?.carried ?? 0)

@@ -43,6 +43,20 @@ extension LinkMedia {
 
     private static func bit(_ position: Int) -> UInt8 { 1 << UInt8(clamping: position) }
 
+    /// Returns the encodings that a narrow path does not carry at first when a node wants other
+    /// ones than before: all but the lowest, until there is room for them.
+    func withheldAtFirst(
+        _ encodings: UInt8,
+        of id: PublicationID,
+        after before: Sending.Subscriber?,
+        to node: String
+    ) -> UInt8 {
+        guard peers[node]?.path.bandwidth.limit != nil else { return 0 }
+        let lowest = core.exportedEncodings(of: id)?.encodings.first.map { Self.bit($0.position) }
+        let carried = before?.carried ?? 0
+        return encodings & ~(carried | (lowest ?? 0)) | (before?.withheld ?? 0) & encodings
+    }
+
     private mutating func wantedVideo(of node: String) -> [Wanted] {
         var found: [Wanted] = []
         for (id, known) in sending {
@@ -55,6 +69,7 @@ extension LinkMedia {
             let claim = LinkShares.Claim(
                 bitrates: encodings.map(\.bitrate),
                 held: highest.map { $0 + 1 } ?? 0,
+                hasLowest: encodings.first?.position == exported.encodings.first?.position,
                 isScreen: exported.isScreen
             )
             found.append(Wanted(id: id, encodings: encodings, claim: claim))
@@ -126,7 +141,8 @@ extension LinkMedia {
     }
 
     mutating func countWithholdings() {
-        counters.narrowPaths = peers.values.filter { $0.path.bandwidth.limit != nil }.count
+        counters.narrowPaths =
+            peers.values.count { $0.isAlive && $0.path.bandwidth.limit != nil }
         counters.encodingsWithheld = sending.values.reduce(0) { sum, known in
             sum + known.subscribers.values.reduce(0) { $0 + $1.withheld.nonzeroBitCount }
         }

@@ -164,6 +164,81 @@ import WorkerInterface
         #expect(high.count > 1_980 && high.missing == 0, "\(high)")
     }
 
+    @Test func `a video without sound that was withheld comes back`() throws {
+        var world = try LinkWorld(seed: 9, rids: ["q"])
+        world.want(1)
+        var number: Int64 = 0
+        func share(_ world: inout LinkWorld, seconds: Int) {
+            world.run(seconds * 1_000) { world, step in
+                guard step % 10 == 0 else { return }
+                world.publish(number, isKeyframe: step % 1_000 == 0, size: 1_000)
+                number += 1
+            }
+        }
+        share(&world, seconds: 3)
+        world.faults.rate = 300_000
+        share(&world, seconds: 10)
+        #expect(world.far.receiving[LinkWorld.incoming]?.withheld == 1)
+        world.faults.rate = nil
+        share(&world, seconds: 20)
+        #expect(world.far.receiving[LinkWorld.incoming]?.withheld == 0)
+    }
+
+    @Test func `new keys do not end what is known of a path`() throws {
+        var world = try Self.made(10)
+        Self.call(&world, seconds: 10)
+        world.connect(keys: 5)
+        Self.call(&world, from: 10, seconds: 2)
+        world.faults.rate = 1_000_000
+        Self.call(&world, from: 12, seconds: 3)
+        #expect(world.far.receiving[LinkWorld.incoming]?.withheld == 0b10)
+    }
+
+    @Test func `only the lowest encoding is sent at once when more is wanted of a narrow link`()
+        throws
+    {
+        var world = try Self.made(11)
+        Self.call(&world, seconds: 3)
+        world.faults.rate = 1_000_000
+        Self.call(&world, from: 3, seconds: 6)
+        world.want(0)
+        Self.call(&world, from: 9, seconds: 1)
+        world.want(0b10)
+        world.packets = []
+        Self.call(&world, from: 10, seconds: 2)
+        #expect(Self.came(world, position: 1).count == 0)
+        world.want(0b11)
+        Self.call(&world, from: 12, seconds: 1)
+        #expect(Self.came(world, position: 1).count == 0)
+        #expect(Self.came(world).count > 25)
+    }
+
+    @Test func `an encoding that is not the lowest is given up at once`() throws {
+        var world = try Self.made(12)
+        world.want(0b10)
+        Self.call(&world, seconds: 4)
+        world.faults.rate = 1_000_000
+        Self.call(&world, from: 4, seconds: 1)
+        #expect(world.far.receiving[LinkWorld.incoming]?.withheld == 0b10)
+    }
+
+    @Test func `what waits goes to no node that may no longer have it`() throws {
+        var world = try Self.made(13)
+        Self.call(&world, seconds: 1)
+        world.faults.rate = 400_000
+        Self.call(&world, from: 1, seconds: 5)
+        for packet in 0..<40 { world.publish(Int64(1_000 + packet), size: 1_000) }
+        world.run(3)
+        world.origin.apply(
+            .link(.send(LinkWorld.outgoing, as: LinkWorld.name, to: ["other"])),
+            at: world.now
+        )
+        let before = world.origin.counters.bytesOut
+        world.run(100)
+        let sent = world.origin.counters.bytesOut - before
+        #expect(sent < 4_000, "\(sent) bytes")
+    }
+
     @Test func `what waits for a narrow link is dropped when the gate closes`() throws {
         var world = try Self.made(5)
         Self.call(&world, seconds: 1)

@@ -77,16 +77,7 @@ struct LinkWorld: ~Copyable {
         viewer = TapPort(right.port(of: 0))
         origin = LinkMedia(core: near, port: left.port(of: 1), at: now)
         far = LinkMedia(core: away, port: right.port(of: 1), at: now)
-        let (one, two) = (Self.direction(1), Self.direction(2))
-        let address = Address(ipv4: 0x7f00_0001, port: 9)
-        origin.apply(
-            .link(.connect("far", address, LinkKeys(outgoing: one, incoming: two))),
-            at: now
-        )
-        far.apply(
-            .link(.connect("origin", address, LinkKeys(outgoing: two, incoming: one))),
-            at: now
-        )
+        connect(keys: 1)
         far.apply(.link(.hold(home: "origin", lease: 0)), at: now)
         var configuration = Self.configuration(kind, rids)
         configuration.id = Self.outgoing
@@ -103,6 +94,20 @@ struct LinkWorld: ~Copyable {
         let link = RelayTarget(worker: 1, publication: Self.incoming)
         viewer.mirror(Mirror(configuration: configuration, home: link, open: true), at: now)
         now = now.advanced(milliseconds: 1)
+    }
+
+    /// Gives both sides new keys, as after a new connection between them.
+    mutating func connect(keys first: UInt8) {
+        let (one, two) = (Self.direction(first), Self.direction(first + 1))
+        let address = Address(ipv4: 0x7f00_0001, port: 9)
+        origin.apply(
+            .link(.connect("far", address, LinkKeys(outgoing: one, incoming: two))),
+            at: now
+        )
+        far.apply(
+            .link(.connect("origin", address, LinkKeys(outgoing: two, incoming: one))),
+            at: now
+        )
     }
 
     /// Adds the publisher's sound, which the far node wants.

@@ -151,6 +151,11 @@ class Hub:
             await self.ipc.call(
                 "participant.join", room=session.room, participant=session.id, snapshot=False
             )
+            if self.rooms.get(session.room, {}).get(session.id) is not session:
+                # It has left meanwhile, and the call has entered somebody whom nobody knows.
+                await self.ipc.call(
+                    "participant.leave", room=session.room, participant=session.id
+                )
 
     def demote(self, room: str, participant: str) -> None:
         """Revokes the right of a participant's invitations, and of the keys derived from them."""

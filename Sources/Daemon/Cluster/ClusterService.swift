@@ -99,6 +99,12 @@ struct ClusterService {
         return orders
     }
 
+    /// Ends the link to a node; of one that is forgotten the datagrams end, too.
+    mutating func disconnect(_ node: NodeName) {
+        links.disconnect(node)
+        if core.address(of: node) == nil { orders.append(.disconnect(node.rawValue)) }
+    }
+
     /// Takes what the links have brought.
     mutating func takeNews(at now: Instant) {
         for news in links.takeNews() {

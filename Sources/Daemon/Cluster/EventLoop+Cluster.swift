@@ -91,7 +91,7 @@ extension EventLoop {
         case .registry(let request): cluster?.registry.post([request])
         case .connect(let node, let address, let fingerprint):
             cluster?.links.connect(to: node, at: address, fingerprint)
-        case .disconnect(let node): cluster?.links.disconnect(node)
+        case .disconnect(let node): cluster?.disconnect(node)
         case .send(let node, let message): cluster?.links.send(message, to: node)
         case .trust(let fingerprints): cluster?.links.trust(fingerprints)
         case .linked(let node):

@@ -15,13 +15,16 @@ package struct LinkBandwidth: ~Copyable {
     /// Queuing delay from which a path counts as full: a viewer's may have more, but sound between
     /// nodes must not have to wait for what is then lost.
     static let longWaitMilliseconds: Int64 = 60
+    /// Time for which a report tells of the present, and the least time between two looks.
+    static let freshMilliseconds: Int64 = 1_000
+    static let stepMilliseconds: Int64 = 20
     /// Share of lost datagrams, in thousandths, from which a path without a queue counts as full.
     static let muchLossPermille = 200
-    /// Pacing rate as a multiple of what the path carries, while it is full and otherwise, and the
-    /// longest time that video waits, in nanoseconds: a keyframe that left faster would be in the
-    /// way of the sound.
+    /// Pacing rate as a multiple of what the path carries, while it is full and otherwise.
     static let fullFactor = 0.8
     static let pacingFactor = 1.2
+    /// Longest time that video waits, in nanoseconds: a keyframe that left faster would be in the
+    /// way of the sound.
     static let patience: Int64 = 300_000_000
     /// IP and UDP headers of a datagram, in bytes.
     private static let headers = 28
@@ -33,8 +36,10 @@ package struct LinkBandwidth: ~Copyable {
     private var fullAt: Instant?
     /// Time since which it carries all that is wanted.
     private var wholeSince: Instant?
-    /// Reports in a row that found the path full.
+    /// Reports in a row that found the path full, and the time of the last report.
     private var fullReports = 0
+    private var reported: Instant?
+    private var expired: Instant?
     private var wanted = 0
     private var allocated = 0
 
@@ -102,6 +107,7 @@ package struct LinkBandwidth: ~Copyable {
             && (!path.estimator.losesWithoutQueue || told.lossPermille > Self.muchLossPermille)
         let isFull = losesMuch || path.waitMilliseconds() > Self.longWaitMilliseconds
         fullReports = isFull ? fullReports &+ 1 : 0
+        reported = now
         review(at: now)
         return true
     }
@@ -112,7 +118,8 @@ package struct LinkBandwidth: ~Copyable {
         self.wanted = wanted
         self.allocated = allocated
         path.estimator.setWanted(
-            limit == nil ? 0 : wanted,
+            // What comes back has to fit with something to spare.
+            limit == nil ? 0 : max(wanted, next) / 5 * 6,
             allocated: allocated,
             next: next,
             isStarved: limit != nil && allocated <= otherBitrate && wanted > allocated
@@ -129,11 +136,11 @@ package struct LinkBandwidth: ~Copyable {
         if now.milliseconds(since: since) >= Self.calmMilliseconds { fullAt = nil }
     }
 
-    /// Sound is not paced, and video leaves it its part.
+    /// Sound is not paced, but it counts.
     private mutating func setPacingRate(at now: Instant) {
         let carried = Double(limit ?? max(path.estimator.estimate, allocated))
         let rate = carried * (isFull ? Self.fullFactor : Self.pacingFactor)
-        path.pacer.setRate(Int(saturating: rate) - otherBitrate, at: now)
+        path.pacer.setRate(Int(saturating: rate), at: now)
     }
 
     /// Whether a video packet may leave now, as nothing waits and the burst is not used up.
@@ -158,6 +165,9 @@ package struct LinkBandwidth: ~Copyable {
         limit == nil || path.takeRetransmission(bytes: bytes, at: now)
     }
 
+    /// Forgets what is queued, which its owner has dropped.
+    package mutating func clear() { while path.takeAny() != nil {} }
+
     /// Takes the name of the next queued packet that may leave.
     package mutating func takeNext(at now: Instant) -> UInt32? { path.takeNext(at: now)?.index }
 
@@ -171,6 +181,11 @@ package struct LinkBandwidth: ~Copyable {
     /// Does what is due.
     package mutating func expire(at now: Instant) {
         path.expire(at: now)
+        expired = now
+        // The other node may have stood still since.
+        if let reported, now.milliseconds(since: reported) > Self.freshMilliseconds {
+            fullReports = 0
+        }
         review(at: now)
         guard limit != nil, let probe = path.estimator.takeProbe(at: now) else { return }
         path.pacer.start(probe, at: now)
@@ -178,7 +193,11 @@ package struct LinkBandwidth: ~Copyable {
 
     /// Time of the next `expire`, `takeNext` or `padding` with something to do, if any.
     package func deadline(at now: Instant) -> Instant? {
-        limit == nil && !path.holdsPackets() ? nil : path.deadline(at: now)
+        if path.holdsPackets() || path.pacer.currentProbe != nil { return path.deadline(at: now) }
+        guard limit != nil, let due = path.deadline(at: now) else { return nil }
+        guard let expired else { return due }
+        // A probe may be due for long and not be allowed.
+        return max(due, expired.advanced(milliseconds: Self.stepMilliseconds))
     }
 }
 

@@ -12,11 +12,14 @@ package struct LinkShares: ~Copyable {
         package var bitrates: [Int]
         /// Number of them up to the highest that is sent.
         package var held: Int
+        /// Whether the lowest of these is the publication's lowest, which is kept for longest.
+        package var hasLowest: Bool
         package var isScreen: Bool
 
-        package init(bitrates: [Int], held: Int, isScreen: Bool) {
+        package init(bitrates: [Int], held: Int, hasLowest: Bool = true, isScreen: Bool) {
             self.bitrates = bitrates
             self.held = held
+            self.hasLowest = hasLowest
             self.isScreen = isScreen
         }
     }
@@ -94,6 +97,10 @@ package struct LinkShares: ~Copyable {
             if claim.given < claim.held { hasFallen = true }
             result.given.append(claim.given + 1)
         }
+        if result.given.contains(0) {
+            let share = Allocation.riseShare / Allocation.returnShare
+            result.next = other + Int(Double(result.next - other) * share)
+        }
         if hasFallen { noteFall(at: now) } else if hasRisen { lastRise = now }
         return result
     }
@@ -105,7 +112,8 @@ package struct LinkShares: ~Copyable {
         beside other: Int,
         at now: Instant
     ) -> Bool {
-        let least = claims.reduce(other) { $0 + ($1.bitrates.first.map(Self.withOverhead) ?? 0) }
+        let least = claims.filter(\.hasLowest)
+            .reduce(other) { $0 + ($1.bitrates.first.map(Self.withOverhead) ?? 0) }
         guard least > limit else {
             starvedSince = nil
             return false
@@ -132,7 +140,7 @@ package struct LinkShares: ~Copyable {
                 count: claim.bitrates.count,
                 held: claim.held - 1,
                 priority: claim.isScreen ? 1 : 0,
-                mayPause: mayPause || claim.held == 0,
+                mayPause: mayPause || claim.held == 0 || !claim.hasLowest,
                 ceiling: ceiling - 1
             )
         )
