@@ -235,9 +235,6 @@ extension Relays {
             receiver.publications[publication].mirrors.append(
                 Publication.RelayDestination(target: target)
             )
-            if receiver.publications[publication].withheld != 0 {
-                tellWithholding(of: publication)
-            }
         }
         if !receiver.publications[publication].mirrors.isEmpty { relayedCount += 1 }
     }

@@ -105,6 +105,7 @@ struct WithheldEncodingTests {
         let lower = try world.explained()
         #expect(lower.sent?.width == 320)
         #expect(lower.limit == .link)
+        #expect(lower.decisions.last?.cause == .link)
         // The higher one stays in demand: the link carries it again as soon as it can.
         world.run(pictures: 200)
         let last = world.call.workers[1].call.events.compactMap { event -> UInt8? in
@@ -127,6 +128,20 @@ struct WithheldEncodingTests {
         world.run(pictures: 60)
         #expect(try world.explained().limit != .link)
         #expect(try world.explained().sent?.width == 320)
+    }
+
+    @Test func `an encoding that nobody has asked for is not on offer while it is withheld`() throws
+    {
+        var world = try World()
+        world.run(pictures: 60)
+        world.bind(preference: LayerCap(width: 320, height: 180))
+        world.run(pictures: 150)
+        world.withhold(0b10)
+        world.run(pictures: 10)
+        world.bind()
+        world.run(pictures: 20)
+        #expect(try world.explained().share < 200_000)
+        #expect(try world.explained().limit == .link)
     }
 
     @Test func `a mirror that is made later is told, too`() throws {
