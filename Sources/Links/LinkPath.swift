@@ -26,7 +26,7 @@ final class LinkPath {
     var bandwidth: LinkBandwidth
     var arrivals = LinkArrivals()
     var shares = LinkShares()
-    private var waiting: [UInt32: Waiting] = [:]
+    private(set) var waiting: [UInt32: Waiting] = [:]
     private var lastName: UInt32 = 0
     private var nextShare = Instant(nanoseconds: 0)
 

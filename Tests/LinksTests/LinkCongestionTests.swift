@@ -225,10 +225,12 @@ import WorkerInterface
     @Test func `what waits goes to no node that may no longer have it`() throws {
         var world = try Self.made(13)
         Self.call(&world, seconds: 1)
-        world.faults.rate = 400_000
+        world.faults.rate = 600_000
         Self.call(&world, from: 1, seconds: 5)
         for packet in 0..<40 { world.publish(Int64(1_000 + packet), size: 1_000) }
         world.run(3)
+        let waiting = world.origin.peers["far"]?.path.waiting.count ?? 0
+        #expect(waiting > 10)
         world.origin.apply(
             .link(.send(LinkWorld.outgoing, as: LinkWorld.name, to: ["other"])),
             at: world.now
@@ -242,11 +244,13 @@ import WorkerInterface
     @Test func `what waits for a narrow link is dropped when the gate closes`() throws {
         var world = try Self.made(5)
         Self.call(&world, seconds: 1)
-        world.faults.rate = 400_000
+        world.faults.rate = 600_000
         Self.call(&world, from: 1, seconds: 5)
         // A keyframe of 40 packets waits for its turn.
         for packet in 0..<40 { world.publish(Int64(1_000 + packet), size: 1_000) }
         world.run(3)
+        let waiting = world.origin.peers["far"]?.path.waiting.count ?? 0
+        #expect(waiting > 10)
         world.gate(open: false)
         let before = world.origin.counters.bytesOut
         world.run(100)

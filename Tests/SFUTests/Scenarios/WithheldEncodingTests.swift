@@ -140,7 +140,7 @@ struct WithheldEncodingTests {
         world.run(pictures: 10)
         world.bind()
         world.run(pictures: 20)
-        #expect(try world.explained().share < 200_000)
+        #expect(try world.explained().decisions.last?.to?.width == 320)
         #expect(try world.explained().limit == .link)
     }
 
