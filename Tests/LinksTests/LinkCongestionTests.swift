@@ -28,6 +28,19 @@ import WorkerInterface
         return world
     }
 
+    /// Returns a world in which a keyframe waits for a narrow link.
+    private static func queued(_ seed: UInt64) throws -> LinkWorld {
+        var world = try made(seed)
+        call(&world, seconds: 1)
+        world.faults.rate = 600_000
+        call(&world, from: 1, seconds: 5)
+        for packet in 0..<40 { world.publish(Int64(1_000 + packet), size: 1_000) }
+        world.run(3)
+        let waiting = world.origin.peers["far"]?.path.waiting.count ?? 0
+        try #require(waiting > 10)
+        return world
+    }
+
     /// Returns how many different packets of an encoding have come, and how many are missing
     /// between the first and the last of them.
     private static func came(
@@ -223,14 +236,7 @@ import WorkerInterface
     }
 
     @Test func `what waits goes to no node that may no longer have it`() throws {
-        var world = try Self.made(13)
-        Self.call(&world, seconds: 1)
-        world.faults.rate = 600_000
-        Self.call(&world, from: 1, seconds: 5)
-        for packet in 0..<40 { world.publish(Int64(1_000 + packet), size: 1_000) }
-        world.run(3)
-        let waiting = world.origin.peers["far"]?.path.waiting.count ?? 0
-        #expect(waiting > 10)
+        var world = try Self.queued(13)
         world.origin.apply(
             .link(.send(LinkWorld.outgoing, as: LinkWorld.name, to: ["other"])),
             at: world.now
@@ -242,15 +248,7 @@ import WorkerInterface
     }
 
     @Test func `what waits for a narrow link is dropped when the gate closes`() throws {
-        var world = try Self.made(5)
-        Self.call(&world, seconds: 1)
-        world.faults.rate = 600_000
-        Self.call(&world, from: 1, seconds: 5)
-        // A keyframe of 40 packets waits for its turn.
-        for packet in 0..<40 { world.publish(Int64(1_000 + packet), size: 1_000) }
-        world.run(3)
-        let waiting = world.origin.peers["far"]?.path.waiting.count ?? 0
-        #expect(waiting > 10)
+        var world = try Self.queued(5)
         world.gate(open: false)
         let before = world.origin.counters.bytesOut
         world.run(100)
@@ -272,11 +270,11 @@ import WorkerInterface
         #expect(world.origin.counters.narrowPaths == 0)
     }
 
-    @Test func `a node is told anew until it knows what is withheld`() throws {
+    @Test func `a node is told again until it knows what is withheld`() throws {
         var world = try Self.made(8)
         Self.call(&world, seconds: 2)
         world.faults.rate = 1_000_000
-        // What tells it may be lost as well.
+        // The records that tell it may be lost as well.
         world.faults.lossPercent = 30
         Self.call(&world, from: 2, seconds: 6)
         let told = world.far.receiving[LinkWorld.incoming]?.withheld ?? 0
@@ -327,7 +325,7 @@ import WorkerInterface
             #expect(Self.given(&shares, claims, 180_000, isFull: true, at: at) == [1, 1])
         }
         #expect(Self.given(&shares, claims, 180_000, isFull: true, at: 3_000) == [1, 0])
-        // A path that was enough in between begins anew.
+        // The time begins again after the path was enough.
         shares = LinkShares()
         for at in [0, 2_000] as [Int64] {
             #expect(Self.given(&shares, claims, 180_000, isFull: true, at: at) == [1, 1])

@@ -118,7 +118,7 @@ package struct LinkBandwidth: ~Copyable {
         self.wanted = wanted
         self.allocated = allocated
         path.estimator.setWanted(
-            // What comes back has to fit with something to spare.
+            // Encodings that come back have to fit with something to spare.
             limit == nil ? 0 : max(wanted, next) / 5 * 6,
             allocated: allocated,
             next: next,

@@ -4,7 +4,7 @@ import WorkerInterface
 // Encodings that a link between two nodes does not carry: the home, in the link thread, tells the
 // mirrors at once, so that viewers get a lower layer without waiting for packets that do not come.
 extension Relays {
-    /// Tells a publication's mirrors anew, with the next batch.
+    /// Tells a publication's mirrors, with the next batch.
     mutating func tellWithholding(of publication: PublicationIndex) {
         if !withholdings.contains(publication) { withholdings.append(publication) }
     }

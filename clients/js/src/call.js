@@ -58,6 +58,7 @@ export class Call extends EventTarget {
   #formerKey;
   #admitted = false;
   #reviewing = Promise.resolve();
+  #offering = false;
   #rejoining = false;
   #resuming = false;
   #retry = null;
@@ -520,7 +521,9 @@ export class Call extends EventTarget {
 
   /** Whether a picture of the room says that our connection has ended, unheard. */
   get #isCut() {
-    return Boolean(this.peer) && this.roomState.self.connection === "disconnected";
+    // While an offer is under way, the picture may be from before it.
+    return Boolean(this.peer) && !this.#offering
+      && this.roomState.self.connection === "disconnected";
   }
 
   /** Connects again as the same participant. */
@@ -532,12 +535,15 @@ export class Call extends EventTarget {
     for (const peer of [this.peer, this.#coming]) peer?.close();
     this.peer = null;
     this.#changed();
+    this.#offering = true;
     try {
       await this.#review();
       await this.#follow();
       this.#problem(null);
     } catch {
       await this.#rejoin("disconnected", "The connection to sfud was lost. Rejoining…");
+    } finally {
+      this.#offering = false;
     }
   }
 
