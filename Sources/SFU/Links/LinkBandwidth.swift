@@ -22,10 +22,10 @@ package struct LinkBandwidth: ~Copyable {
     static let muchLossPermille = 200
     /// Pacing rate as a multiple of what the path carries, while it is full and otherwise.
     static let fullFactor = 0.8
-    static let pacingFactor = 1.2
+    static let pacingFactor = 1.0
     /// Longest time that video waits, in nanoseconds: a keyframe that left faster would be in the
     /// way of the sound.
-    static let patience: Int64 = 300_000_000
+    static let patience: Int64 = 600_000_000
     /// IP and UDP headers of a datagram, in bytes.
     private static let headers = 28
 
