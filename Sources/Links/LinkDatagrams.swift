@@ -88,7 +88,6 @@ extension LinkMedia {
             counters.datagramsRefused &+= 1
             return
         }
-        if before != nil, peer.path.bandwidth.limit == nil { peer.path.shares = LinkShares() }
         if before != nil || peer.path.bandwidth.limit != nil { share(pathTo: node, at: now) }
     }
 }

@@ -23,6 +23,7 @@ extension LinkMedia {
         guard let limit = path.bandwidth.limit else {
             let sum = wanted.reduce(other) { $0 + $1.claim.bitrates.reduce(0, +) }
             path.bandwidth.setDemand(sum, allocated: sum, next: 0)
+            path.shares.forget()
             for publication in wanted { withhold(0, of: publication.id, from: node, at: now) }
             return
         }

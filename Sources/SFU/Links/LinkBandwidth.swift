@@ -63,9 +63,6 @@ package struct LinkBandwidth: ~Copyable {
     /// Whether packets sent now are queued for long, or lost.
     package var isFull: Bool { fullReports > 1 }
 
-    /// Round-trip time in nanoseconds, if known.
-    package var roundTrip: Int64? { path.estimator.roundTrip }
-
     /// Bits a second of what is sent besides video.
     package var otherBitrate: Int { Int(saturating: other.rate) }
 

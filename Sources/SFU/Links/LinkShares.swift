@@ -62,6 +62,12 @@ package struct LinkShares: ~Copyable {
 
     package init() {}
 
+    /// Forgets what has failed, as the path limits nothing any longer.
+    package mutating func forget() {
+        (rest, lastRise, lastFall, exceededSince, starvedSince) = (nil, nil, nil, nil, nil)
+        failures = 0
+    }
+
     /// Distributes `limit` bits a second, of which `other` are for what is no video.
     ///
     /// `isFull` says that packets sent now are queued for long, or lost; then no encoding is kept
