@@ -15,7 +15,7 @@ from harness.sfud import REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "benchmarks"))
 
-from lines import calls, figures, plot, table, traces
+from lines import bars, calls, figures, plot, table, traces
 from lines.__main__ import arguments, expected, joined, remaining, trials
 from lines.figures import Recording, Span
 from lines.lines import BASE, LINES, named
@@ -206,6 +206,34 @@ def test_the_table_has_medians_and_says_what_failed(tmp_path):
     file.write_text(table.json_lines(rows, {"cores": 2}))
     assert table.read(file) == (rows, {"cores": 2})
     XML.fromstring(plot.overview(rows, ABOUT))
+
+
+BARS = [
+    # name, line, sfud's changes, frozen seconds a minute of the direct call, what is missed
+    ("as long as the direct call and a little", "600k", {"frozenPerMinute": 0.6}, 0.5, ""),
+    ("longer", "600k", {"frozenPerMinute": 0.62}, 0.5, "frozen for more than 0.60 s/min"),
+    ("a line that only loses", "burst-5", {"frozenPerMinute": 0.1}, 0.5,
+     "frozen for more than 0.00 s/min"),
+    ("one that loses very much", "loss-10", {"frozenPerMinute": 0.1}, 0.5, ""),
+    ("not the best layer", "600k", {"atBest": 0.89}, 9, "at best for less than 90%"),
+    ("two switches", "600k", {"switches": 2}, 9, "more than 1 switch"),
+    ("two switches of a changing line", "lte", {"switches": 9}, 9, ""),
+    ("nothing known of freezes", "600k", {"frozenPerMinute": None}, 0.5, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line, changes, direct, missed", [one[1:] for one in BARS],
+                         ids=[one[0] for one in BARS])  # fmt: skip
+def test_the_bars_are_those_of_means(line, changes, direct, missed):
+    usual = {"frozenPerMinute": 0.0, "atBest": 1.0, "switches": 1}
+    rows = [row(line, run, **usual | changes) for run in (1, 2)]
+    rows += [row(line, run, **usual, system="direct") | {"frozenPerMinute": at}
+             for run, at in ((1, 0), (2, 2 * direct))]  # fmt: skip
+    text = bars.markdown(rows, LINES)
+    [told] = [one for one in text.splitlines() if one.startswith(f"| **{line}** | Chromium | 2 |")]
+    assert told.endswith(f"| {missed} |"), told
+    assert f"All bars are reached on {0 if missed else 1} of 1." in text
+    assert "0 of 0" in bars.markdown(rows[:2], LINES)
 
 
 def test_a_call_without_a_picture_has_a_plot_too():

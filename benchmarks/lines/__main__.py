@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.sfud import REPOSITORY, binary
 
-from lines import calls, figures, plot, table
+from lines import bars, calls, figures, plot, table
 from lines.lines import LINES, Line, named
 
 #: Seconds that it takes, besides the media, to start and end a call; measured.
@@ -212,7 +212,8 @@ def draw(output: Path, trial: calls.Trial, beside: dict[str, figures.Recording])
 def write(output: Path, rows: list[table.Row], told: dict[str, Any]) -> None:
     about = {line.name: line.about for line in LINES}
     (output / "lines.jsonl").write_text(table.json_lines(rows, told))
-    (output / "lines.md").write_text(table.markdown(rows, told, about))
+    text = table.markdown(rows, told, about) + "\n" + bars.markdown(rows, LINES)
+    (output / "lines.md").write_text(text)
     (output / "lines.svg").write_text(plot.overview(rows, about))
 
 
