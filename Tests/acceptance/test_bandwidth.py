@@ -116,7 +116,11 @@ async def test_layers_follow_the_bandwidth(room, peers, links):
               f"estimated {explained['estimate']}")
         assert (explained["sent"]["width"], explained["sent"]["height"]) == size
         assert explained["limit"] == ("none" if size == TOP else "bandwidth"), explained
-        assert size == TOP or explained["estimate"] <= rate * 1.3, explained
+        if size != TOP:
+            # A layer that does not fill the path says no more of its rate than the queue did
+            # before, so the estimate need not come down to it, as long as nothing more is tried.
+            above = CAMERA["bitrates"][[LOW, MIDDLE, TOP].index(size) + 1]
+            assert explained["estimate"] < above, explained
     await expect.heard(bob.peer, bob.seen.audio, ALICE["tone"], time.time())
 
 
