@@ -22,6 +22,8 @@ endif
 RUNS ?= 3
 SECONDS_EACH ?= 30
 LINES_FLAGS ?=
+# What benchmarks/nodes/run is told.
+NODES_FLAGS ?=
 # How long `make fuzz` stays with each target, in seconds, and with which ones (all).
 TIME ?= 60
 TARGETS ?=
@@ -50,7 +52,7 @@ DOCS_ENVIRONMENT := $(BUILD)/docs/environment/.installed-for
 .DEFAULT_GOAL := help
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
-.PHONY: help run run-cluster build bindings benchmarks bench bench-lines test unit unit-beside-builds \
+.PHONY: help run run-cluster build bindings benchmarks bench bench-lines bench-nodes test unit unit-beside-builds \
 	acceptance acceptance-slow deb test-deb test-images gate gate-update lint test-asan \
 	test-tsan fuzz prove simulate docs install packages bench-packages deb-packages \
 	image-packages test-packages clean
@@ -86,6 +88,9 @@ bench: build benchmarks ## Measures sfud, writes benchmarks/report.md, prints th
 
 bench-lines: test-packages $(ENVIRONMENT) build ## Compares poor lines with a direct call; LINES="600k loss-5", RUNS=1
 	benchmarks/lines/run --runs $(RUNS) --seconds $(SECONDS_EACH) $(LINES_FLAGS) -- $(LINES)
+
+bench-nodes: test-packages $(ENVIRONMENT) build benchmarks ## Measures a room over three nodes beside one; NODES_FLAGS="hop mutes"
+	benchmarks/nodes/run $(NODES_FLAGS)
 
 test: test-packages lint unit-beside-builds gate acceptance ## Runs the linter and all tests
 

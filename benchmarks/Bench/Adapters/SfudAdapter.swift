@@ -15,6 +15,9 @@ final class SfudAdapter: Adapter {
     private struct State {
         var child: Child?
         var client: SFUClient?
+        /// Other nodes of the cluster, where viewers join by turns; none: at `client`.
+        var viewersNodes: [SFUClient] = []
+        var viewersJoined = 0
         /// Path of the IPC socket.
         var path: String?
         /// Port of `/metrics`.
@@ -40,10 +43,16 @@ final class SfudAdapter: Adapter {
     }
 
     /// Uses a running sfud, whose process belongs to the caller.
-    init(ipc: String) {
+    ///
+    /// `viewersIPC` are sockets of nodes of its cluster where those who publish nothing join by
+    /// turns; none: where all join.
+    init(ipc: String, viewersIPC: [String] = []) {
         environment = [:]
         hasKeeper = false
-        state.withLock { $0.client = SFUClient(path: ipc) }
+        state.withLock {
+            $0.client = SFUClient(path: ipc)
+            $0.viewersNodes = viewersIPC.map { SFUClient(path: $0) }
+        }
     }
 
     func start(_ launch: Launch) async throws -> RunningSFU {
@@ -95,7 +104,7 @@ final class SfudAdapter: Adapter {
 
     func join(_ request: JoinRequest) async throws -> JoinReply {
         let (room, participant) = (RoomID(request.room), ParticipantID(request.participant))
-        let client = try client()
+        let client = try request.publication == nil ? viewersClient() : client()
         _ = try await client.join(.init(room: room, participant: participant))
 
         var offer = SfudOffer(request.local)
@@ -242,6 +251,16 @@ final class SfudAdapter: Adapter {
             throw AdapterError("sfud does not run")
         }
         return client
+    }
+
+    /// Returns the connection for the next one who publishes nothing.
+    private func viewersClient() throws(AdapterError) -> SFUClient {
+        let next = state.withLock { state -> SFUClient? in
+            guard !state.viewersNodes.isEmpty else { return nil }
+            defer { state.viewersJoined += 1 }
+            return state.viewersNodes[state.viewersJoined % state.viewersNodes.count]
+        }
+        return try next ?? client()
     }
 
     private func joined(_ room: String, _ participant: String) throws(AdapterError) -> Joined {

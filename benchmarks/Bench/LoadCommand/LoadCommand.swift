@@ -11,7 +11,7 @@ enum LoadCommand {
             print(LoadOptions.help)
             return 0
         }
-        let adapter = SfudAdapter(ipc: options.path)
+        let adapter = SfudAdapter(ipc: options.path, viewersIPC: options.viewersPaths)
         let progress = Progress()
         let media: RoomPlan.Media = options.isScreen ? .screen : .camera
         let room = RoomPlan.broadcast(media, viewers: options.viewers, name: options.room)

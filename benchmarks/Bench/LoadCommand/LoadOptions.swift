@@ -5,6 +5,8 @@ import SFUClient
 struct LoadOptions: Sendable {
     /// sfud's IPC socket.
     var path = IPCPath.standard
+    /// Sockets of other nodes where the viewers join by turns; none: at `path`.
+    var viewersPaths: [String] = []
     var room = "load-\(UInt32.random(in: 0...UInt32.max))"
     var viewers = 50
     var seconds = 60
@@ -30,6 +32,8 @@ struct LoadOptions: Sendable {
         what they get: numbering, timestamps, picture ids, contents, latency; one decodes.
 
           --ipc PATH           sfud's socket (default: \(IPCPath.standard))
+          --viewers-ipc PATH   the socket of another node of sfud's cluster, where the viewers
+                               join; may be repeated, then they join by turns
           --room NAME          the room to make and close (default: a name of its own)
           --viewers N          1 to 5000 (default 50)
           --seconds N          how long to measure, 1 to 3600 (default 60)
@@ -67,6 +71,7 @@ struct LoadOptions: Sendable {
     private mutating func read(_ flag: String, _ value: String?) throws(UsageError) {
         switch flag {
         case "--ipc": path = try CommandLineValue.text(flag, value)
+        case "--viewers-ipc": viewersPaths.append(try CommandLineValue.text(flag, value))
         case "--room":
             room = try CommandLineValue.text(flag, value)
             guard RoomID(rawValue: room) != nil else {

@@ -1,0 +1,286 @@
+"""Measures a room over several nodes of a cluster beside the same room on one of them.
+
+Real daemons, NATS and links on loopback. Each measurement prints its figure beside its bar; what is
+compared is measured by turns in the same run, as often as --rounds says, and the median counts. The
+exit status is 1 if something could not be measured, whether or not bars were reached. Run it with
+benchmarks/nodes/run, or `make bench-nodes`.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import re
+import statistics
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import bench
+from harness.ipc import IPC
+from harness.nats import Nats, cluster, linked, nodes
+from harness.sfud import Sfud, free_ports
+
+NAMES = ("a", "b", "c")
+
+
+@dataclass
+class Figure:
+    """One measured figure beside its bar."""
+
+    name: str
+    value: str
+    bar: str
+    reached: bool
+
+    def __str__(self) -> str:
+        return f"{self.name:44} {self.value:28} bar {self.bar:22} {'yes' if self.reached else 'NO'}"
+
+
+@dataclass
+class Options:
+    rounds: int
+    seconds: int
+    mutes: int
+
+
+@contextlib.asynccontextmanager
+async def three_nodes() -> AsyncIterator[list[Sfud]]:
+    """Starts NATS and three nodes with media links between all of them."""
+    daemons: list[Sfud] = []
+
+    async def start(*flags: str, **options) -> Sfud:
+        http = f"127.0.0.1:{free_ports()}"
+        daemon = await Sfud.start(*flags, "--http", http, **options)
+        daemon.http = http
+        daemons.append(daemon)
+        return daemon
+
+    with tempfile.TemporaryDirectory(prefix="sfud-nodes-") as directory:
+        nats = await Nats(Path(directory)).start()
+        try:
+            await cluster(start, nats, *NAMES)
+            for daemon, name in zip(daemons, NAMES, strict=True):
+                await linked(daemon, *(set(NAMES) - {name}))
+            yield daemons
+        finally:
+            for daemon in daemons:
+                await daemon.stop()
+                daemon.remove()
+            await nats.kill()
+
+
+async def load(
+    daemons: list[Sfud], viewers: int, at: str, seconds: int, *more: str
+) -> dict[str, str]:
+    """Returns the report of a room whose publisher is at the first node, and whose viewers are at
+    the nodes named in `at`, by turns."""
+    chosen = [daemons[NAMES.index(one)] for one in at]
+    flags = [flag for one in chosen for flag in ("--viewers-ipc", one.ipc)]
+    process = await bench.start(
+        *("sfu-bench", "load", "--ipc", daemons[0].ipc, *flags, "--pid", daemons[0].process.pid),
+        *("--viewers", viewers, "--seconds", seconds, "--settle", 4, *more),
+    )
+    status, output, errors = await bench.finish(process)
+    if status:
+        raise RuntimeError(f"sfu-bench load: {errors or output}")
+    return bench.figures(output)
+
+
+def milliseconds(report: dict[str, str]) -> tuple[float, float]:
+    """Returns the latency's p50 and p99."""
+    values = report["latency p50 p99 p99.9 max"].split()
+    return float(values[0]), float(values[1])
+
+
+async def hop(options: Options) -> list[Figure]:
+    """latency that a link adds for 50 viewers"""
+    added: list[tuple[float, float]] = []
+    async with three_nodes() as daemons:
+        for _ in range(options.rounds):
+            near = milliseconds(await load(daemons, 50, "a", options.seconds))
+            far = milliseconds(await load(daemons, 50, "b", options.seconds))
+            print(f"    p50, p99 at home {near}, behind a link {far} ms", flush=True)
+            added.append((far[0] - near[0], far[1] - near[1]))
+    p50, p99 = (statistics.median(one[index] for one in added) for index in (0, 1))
+    return [
+        Figure("a hop adds, p50", f"{p50:.2f} ms", "≤ 0.5 ms", p50 <= 0.5),
+        Figure("a hop adds, p99", f"{p99:.2f} ms", "≤ 2 ms", p99 <= 2),
+    ]
+
+
+async def cost(options: Options) -> list[Figure]:
+    """CPU time of a relayed screen share at its origin, beside a viewer's copy"""
+    ratios = []
+    async with three_nodes() as daemons:
+
+        async def used(viewers: int, at: str) -> float:
+            before = daemons[0].processor_seconds()
+            begin = time.monotonic()
+            await load(daemons, viewers, at, options.seconds * 2, "--screen")
+            return (daemons[0].processor_seconds() - before) / (time.monotonic() - begin)
+
+        # A viewer's copy is what one of ten costs; a link's, what it costs beside these.
+        for _ in range(options.rounds):
+            one, eleven, relayed = await used(1, "a"), await used(11, "a"), await used(1, "b")
+            copy = (eleven - one) / 10
+            relay = relayed - one + copy
+            print(
+                f"    of a core: {one:.2%} with one viewer, {eleven:.2%} with eleven,"
+                f" {relayed:.2%} relayed",
+                flush=True,
+            )
+            ratios.append(relay / copy if copy > 0 else float("inf"))
+    ratio = statistics.median(ratios)
+    return [Figure("relay at the origin / a viewer's copy", f"{ratio:.2f}", "≤ 1.2", ratio <= 1.2)]
+
+
+async def packets(options: Options) -> list[Figure]:
+    """link packets a wanted packet, for 1 to 500 viewers"""
+    figures = []
+    async with three_nodes() as daemons:
+        for viewers in (1, 50, 500):
+            before = await link_packets(daemons[0])
+            report = await load(daemons, viewers, "b", options.seconds)
+            sent = await link_packets(daemons[0]) - before
+            # What was sent before the measurement is in neither: media runs longer than it.
+            wanted = int(report["sent: audio packets"]) + int(report["sent: video packets"])
+            ratio = sent / wanted
+            figures.append(
+                Figure(
+                    f"link packets / wanted ones, {viewers} viewers",
+                    f"{ratio:.3f} ({sent} / {wanted})", "1.00 to 1.02", 0.995 <= ratio <= 1.02,
+                )
+            )  # fmt: skip
+    return figures
+
+
+async def link_packets(daemon: Sfud) -> int:
+    """Returns the number of media packets to other nodes."""
+
+    def page() -> str:
+        with urllib.request.urlopen(f"http://{daemon.http}/metrics", timeout=5) as reply:
+            return reply.read().decode()
+
+    found = re.search(r"^sfud_link_packets_out_total (\d+)", await asyncio.to_thread(page), re.M)
+    if found is None:
+        raise RuntimeError("the metrics say nothing of link packets")
+    return int(found[1])
+
+
+async def mutes(options: Options) -> list[Figure]:
+    """time of a mute over three nodes, and packets after its reply"""
+    took, after = [], 0
+    async with three_nodes() as daemons, daemons[0].client() as at_a:
+        room = f"mutes-{os.getpid()}"
+        process = await bench.start(
+            *("sfu-bench", "load", "--ipc", daemons[0].ipc, "--room", room, "--viewers", 6),
+            *("--viewers-ipc", daemons[1].ipc, "--viewers-ipc", daemons[2].ipc),
+            *("--seconds", 3600, "--settle", 0, "--until-input-ends"),
+            stdin=asyncio.subprocess.PIPE,
+        )
+        try:
+            far = [await daemon.client().open() for daemon in daemons[1:]]
+            await flowing(far)
+            trip = max(
+                one.get("roundTripMilliseconds") or 0
+                for name, one in (await nodes(daemons[0])).items() if name in NAMES[1:]
+            )  # fmt: skip
+            for number in range(options.mutes):
+                begin = time.monotonic()
+                await at_a.call("participant.hardMute", room=room, participant="publisher",
+                                media=["audio", "video"])  # fmt: skip
+                took.append(time.monotonic() - begin)
+                before = [await sent(ipc) for ipc in far]
+                await asyncio.sleep(0.03)
+                after += sum([await sent(ipc) for ipc in far]) - sum(before)
+                await at_a.call("participant.hardUnmute", room=room, participant="publisher",
+                                media=["audio", "video"])  # fmt: skip
+                await asyncio.sleep(0.03)
+                if number % 100 == 99:
+                    print(f"    {number + 1} mutes, {after} packets after replies", flush=True)
+            for ipc in far:
+                await ipc.close()
+        finally:
+            process.stdin.close()
+            await bench.finish(process)
+    ordered = sorted(took)
+    p99 = 1_000 * ordered[int(len(ordered) * 0.99)]
+    bar = trip + 20
+    return [
+        Figure(f"packets after the reply of {len(took)} mutes", str(after), "0", after == 0),
+        Figure("a mute's reply, p99", f"{p99:.1f} ms", f"≤ {bar:.1f} ms", p99 <= bar),
+    ]
+
+
+async def sent(ipc: IPC) -> int:
+    """Returns the RTP packets that a node has sent to its clients."""
+    return (await ipc.call("server.stats"))["rtpOut"]
+
+
+async def flowing(clients: list[IPC]) -> None:
+    """Awaits that all nodes send media."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        before = [await sent(ipc) for ipc in clients]
+        await asyncio.sleep(0.2)
+        if all([await sent(ipc) > one for ipc, one in zip(clients, before, strict=True)]):
+            return
+    raise RuntimeError("no media at the other nodes within 20 s")
+
+
+MEASUREMENTS: dict[str, Callable[[Options], Awaitable[list[Figure]]]] = {
+    "hop": hop, "cost": cost, "packets": packets, "mutes": mutes,
+}  # fmt: skip
+
+
+def arguments(given: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="benchmarks/nodes/run",
+        description=__doc__,
+        epilog="measurements:\n"
+        + "\n".join(f"  {name:10} {one.__doc__}" for name, one in MEASUREMENTS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="what to measure (all)")
+    parser.add_argument("--rounds", type=int, default=3, help="of what is compared (3)")
+    parser.add_argument("--seconds", type=int, default=10, help="of each load (10)")
+    parser.add_argument("--mutes", type=int, default=1_000, help="how many (1000)")
+    options = parser.parse_args(given)
+    for name in options.names:
+        if name not in MEASUREMENTS:
+            parser.error(f"nothing is called {name}; --help lists what is measured")
+    if min(options.rounds, options.seconds, options.mutes) < 1:
+        parser.error("--rounds, --seconds and --mutes have to be at least 1")
+    return options
+
+
+async def measure(given: argparse.Namespace) -> int:
+    options = Options(given.rounds, given.seconds, given.mutes)
+    print(f"{os.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}", flush=True)
+    failed, figures = False, []
+    for name in given.names or MEASUREMENTS:
+        print(f"{name}: {MEASUREMENTS[name].__doc__}", flush=True)
+        try:
+            figures += await MEASUREMENTS[name](options)
+        except (RuntimeError, AssertionError, OSError) as error:
+            failed = True
+            print(f"{name}: not measured: {error}", file=sys.stderr)
+    for figure in figures:
+        print(figure)
+    return 1 if failed else 0
+
+
+def main() -> int:
+    try:
+        return asyncio.run(measure(arguments(sys.argv[1:])))
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
