@@ -41,6 +41,8 @@ struct BandwidthEstimator: ~Copyable {
     var limits = ReceiverLimits()
     /// Frames that the last feedback message reported as arrived.
     var arrivedFrames = UncountedArray<ArrivedFrame>(capacity: 1)
+    /// Whether that message showed that the subscriber's clock has leapt.
+    var hasNewClock = false
     let maximum: Double
     var wanted = 0.0
     var allocated = 0.0
@@ -54,10 +56,6 @@ struct BandwidthEstimator: ~Copyable {
     var changed: Int64
     var roundTrip: Int64?
     var lastFeedback: Int64?
-    /// Count of the last feedback message, which shows whether one is missing, and the time at
-    /// which one last was.
-    var feedbackCount: UInt8?
-    var missingFeedback: Int64 = .min / 2
     var start = Start.silent
     var lastSent: Int64?
     var lastSilence: Int64 = .min / 2
@@ -145,7 +143,8 @@ struct BandwidthEstimator: ~Copyable {
     var deadline: Instant? {
         guard let lastSent else { return nil }
         let isIdle = packets.isEmpty && nextLook > lastSent &+ Self.memory
-        let probe = prober.deadline(situation, now: nextLook &- Self.interval)
+        let probe =
+            mayProbe ? prober.deadline(situation, now: nextLook &- Self.interval) : nil
         switch (isIdle, probe) {
         case (true, nil): return nil
         case (true, let probe?): return Instant(nanoseconds: probe)
@@ -156,12 +155,27 @@ struct BandwidthEstimator: ~Copyable {
 
     /// Returns a probe to send now, if one is due.
     mutating func takeProbe(at now: Instant) -> Probe? {
-        // Probes need arrival times. The first ones are sent to find out whether the subscriber
-        // reports them.
         let isAnswered = lastFeedback.map { now.nanoseconds &- $0 < Self.staleness } ?? true
-        guard isAnswered, lastFeedback != nil || !limits.hasEstimate else { return nil }
+        guard mayProbe, isAnswered || isSilent else {
+            prober.refuse(at: now.nanoseconds)
+            return nil
+        }
+        var situation = situation
+        if !isAnswered {
+            // What was known of the path says nothing any more.
+            situation.isCongested = false
+            situation.waiting = 0
+        }
         return prober.take(situation, at: now.nanoseconds)
     }
+
+    /// Whether the subscriber reports arrival times, which probes need; the first ones are sent to
+    /// find that out.
+    private var mayProbe: Bool { lastFeedback != nil || !limits.hasEstimate }
+
+    /// Whether nothing is under way that could tell of the path, while video waits for it: only a
+    /// probe can.
+    private var isSilent: Bool { isStarved && packets.isEmpty }
 
     /// Bandwidth estimate in bits a second, IP and UDP headers counted.
     var estimate: Int { Int(saturating: current) }
@@ -312,6 +326,21 @@ struct ArrivedFrame: BitwiseCopyable {
 }
 
 extension BandwidthEstimator {
+    /// Returns when the newest frame of a slot left whose arrival may still be reported, if it is
+    /// newer than `time`.
+    func newestFrame(of slot: SlotIndex, after time: Instant) -> Instant? {
+        var place = packets.end
+        while place > packets.oldest {
+            place &-= 1
+            let entry = packets[place]
+            // Holes in the numbering have no time.
+            guard entry.state != .unused else { continue }
+            guard entry.time > time.nanoseconds else { return nil }
+            if entry.frame.value == slot { return Instant(nanoseconds: entry.time) }
+        }
+        return nil
+    }
+
     /// Notes the arrival of a packet, if it ends a frame.
     mutating func noteFrame(_ entry: SentPackets.Entry, _ arrived: Int64) {
         guard let slot = entry.frame.value else { return }

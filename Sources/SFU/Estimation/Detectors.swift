@@ -108,7 +108,6 @@ struct Detectors {
     mutating func conclude(
         roundTrip: Int64?,
         isApplicationLimited: Bool,
-        isFeedbackMissing: Bool,
         isProbed: Bool,
         bounds: ClosedRange<Double>,
         at now: Int64
@@ -130,7 +129,6 @@ struct Detectors {
             fair: events.fairRate(roundTrip: roundTrip),
             floor: events.floor(roundTrip: roundTrip, at: now),
             isApplicationLimited: isApplicationLimited,
-            isFeedbackMissing: isFeedbackMissing,
             bounds: bounds
         )
     }

@@ -189,6 +189,12 @@ struct PathBandwidth: ~Copyable {
         (pacer.waitingSince, estimator.roundTrip)
     }
 
+    /// Returns when the newest frame of a slot left whose arrival may still be reported, if it is
+    /// newer than `time`.
+    func newestFrame(of slot: SlotIndex, after time: Instant) -> Instant? {
+        estimator.newestFrame(of: slot, after: time)
+    }
+
     /// Whether packets sent now are queued for long, or lost.
     func isFull() -> Bool { estimator.isFull }
 

@@ -1,9 +1,10 @@
 /// Scheduler of bandwidth probes.
 ///
-/// It probes at three and six times the estimate at the start and when demand has grown much. While
-/// a probe measures at least 70 % of its send rate, the next one goes at twice the result. Later it
-/// probes when demand exceeds the estimate and nothing indicates congestion, and soon after a large
-/// drop that may have been an accident.
+/// It probes at three and six times the estimate at the start and when demand has grown much; on a
+/// path whose limit was met before, at three times. While a probe measures at least 70 % of its
+/// send rate, the next one goes at twice the result. Later it probes when demand exceeds the
+/// estimate and nothing indicates congestion, and soon after a large drop that may have been an
+/// accident.
 struct Prober {
     /// Reason of a probe.
     enum Reason: UInt8 { case initial, further, wanted, recovery }
@@ -57,6 +58,8 @@ struct Prober {
     /// Factor of growth from which demand is probed at once: a larger picture, not more motion.
     private static let demandJump = 2.0
     private static let mostLengthening = 4.0
+    /// Nanoseconds between two looks while a probe is due and conditions forbid it.
+    private static let lookInterval: Int64 = 20_000_000
     /// Doubt in a result from which the next probe is longer, and from which it needs another one
     /// that confirms it within so many nanoseconds.
     private static let muchDoubt = 0.07
@@ -76,10 +79,13 @@ struct Prober {
     private var nextID: UInt8 = 1
     private var started = false
     private var lastProbe: Int64 = .min / 2
+    /// Time of the last look that found no probe to send.
+    private var looked: Int64 = .min / 2
     /// Bytes of the newest probe still to be sent.
     private var unsent = 0
     private var mayGoFurther = false
     private var beforeDrop = 0.0
+    /// Time of the last drop of the estimate; long ago if there was none.
     private var droppedAt: Int64 = .min / 2
     private var nextWanted: Int64 = .min / 2
     /// Demand in bits a second, and whether it has grown enough to be probed at once.
@@ -97,9 +103,10 @@ struct Prober {
     /// Returns the time at which a probe may next be due.
     func deadline(_ situation: Situation, now: Int64) -> Int64? {
         guard started else { return nil }
-        if queued.0 != nil { return now }
+        let look = looked &+ Self.lookInterval
+        if queued.0 != nil { return max(now, look) }
         guard wantsMore(situation) else { return nil }
-        return max(isDemandJump ? lastProbe : nextWanted, lastProbe &+ Self.timeout)
+        return max(isDemandJump ? lastProbe : nextWanted, lastProbe &+ Self.timeout, look)
     }
 
     /// Notes the demand, in bits a second.
@@ -110,6 +117,15 @@ struct Prober {
 
     /// Returns the next probe, if one is due.
     mutating func take(_ situation: Situation, at now: Int64) -> Probe? {
+        let probe = next(situation, at: now)
+        looked = probe == nil ? now : .min / 2
+        return probe
+    }
+
+    /// Notes a look at a time at which no probe may be sent.
+    mutating func refuse(at now: Int64) { looked = now }
+
+    private mutating func next(_ situation: Situation, at now: Int64) -> Probe? {
         if !started {
             guard situation.wanted > 0 else { return nil }
             started = true
@@ -228,13 +244,17 @@ struct Prober {
 
     private mutating func queue(_ rate: Double) {
         if queued.0 == nil { queued.0 = rate } else { queued.1 = rate }
+        looked = .min / 2
     }
 
     /// Queues the first probes again, for the whole demand.
+    ///
+    /// On a path that has a limit, the higher one has to wait for the lower one's result: both at
+    /// once would fill its queue.
     private mutating func begin(from estimate: Double) {
         isDemandJump = false
         queue(estimate * Self.firstScales.0)
-        queue(estimate * Self.firstScales.1)
+        if droppedAt == .min / 2 { queue(estimate * Self.firstScales.1) }
     }
 
     private mutating func askWhetherMoreFits(_ situation: Situation, at now: Int64) {
@@ -294,6 +314,7 @@ struct Prober {
     private func length(at rate: Double, _ situation: Situation) -> Double {
         let excess = max(rate - situation.estimate, 1)
         let usual = max(Self.burden * situation.estimate / excess, Self.shortest)
-        return min(usual * lengthening, Self.longest)
+        let isNear = rate < Self.furtherScale * situation.estimate
+        return min(isNear ? usual * lengthening : usual, Self.longest)
     }
 }

@@ -12,8 +12,6 @@ struct RateControl {
     /// Limit of the estimate relative to the acknowledged rate.
     private static let lead = 1.1
     private static let leadOffset = 2_000.0
-    /// The same limit while the acknowledged rate is too low, as feedback is missing.
-    private static let doubtfulLead = 1.5
     /// Growth per second near the path's capacity in bits a second, its largest share of the
     /// estimate, and its minimum.
     private static let additive = 40_000.0
@@ -57,8 +55,6 @@ struct RateControl {
         var floor: Double
         /// Whether the sender is application-limited, so the acknowledged rate shows no path limit.
         var isApplicationLimited: Bool
-        /// Whether feedback was lost lately, so that more has arrived than is acknowledged.
-        var isFeedbackMissing: Bool
         var bounds: ClosedRange<Double>
     }
 
@@ -184,8 +180,7 @@ struct RateControl {
             target += max(estimate * Self.growth * seconds, 1_000 * seconds)
         }
         if let acknowledged = input.acknowledged {
-            let lead = input.isFeedbackMissing ? Self.doubtfulLead : Self.lead
-            target = min(target, lead * acknowledged + Self.leadOffset)
+            target = min(target, Self.lead * acknowledged + Self.leadOffset)
         }
         estimate = max(estimate, min(target, input.bounds.upperBound))
     }

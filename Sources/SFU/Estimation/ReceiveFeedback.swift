@@ -10,17 +10,15 @@ extension BandwidthEstimator {
     /// are ignored.
     mutating func receive(_ feedback: borrowing TransportFeedback, at now: Instant) {
         arrivedFrames.removeAll()
+        hasNewClock = false
         guard detectors.isMade else { return }
         let time = now.nanoseconds
         if let last = lastFeedback, time &- last > Self.staleness { detectors.value.resetDelays() }
-        if let last = feedbackCount, feedback.feedbackCount != last &+ 1 {
-            missingFeedback = time
-        }
-        feedbackCount = feedback.feedbackCount
         if detectors.value.clock.advance(to: feedback.referenceTime, at: time) {
             detectors.value.resetDelays()
             detectors.value.forgetStartupTrain()
             prober.forgetArrivals()
+            hasNewClock = true
         }
 
         var walk = copy feedback
@@ -156,7 +154,6 @@ extension BandwidthEstimator {
         let input = detectors.value.conclude(
             roundTrip: roundTrip,
             isApplicationLimited: load.isLimited,
-            isFeedbackMissing: now &- missingFeedback < Self.staleness,
             isProbed: prober.hasProbed(within: RateControl.settling &+ (roundTrip ?? 0), at: now),
             bounds: Self.minimum...maximum,
             at: now

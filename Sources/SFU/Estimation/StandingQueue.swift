@@ -9,8 +9,10 @@ struct StandingQueue {
     private static let longStretch: Int64 = 8_000_000_000
     private static let shortStretch: Int64 = 750_000_000
     private static let smoothing = 0.05
-    /// Queuing delay in nanoseconds that counts as held if it persists for four short stretches.
+    /// Queuing delay in nanoseconds that counts as held if it persists for that many short
+    /// stretches.
     private static let held: Int64 = 40_000_000
+    private static let heldStretches = 4
 
     /// Differences in nanoseconds between the minima of short stretches up to which the delay is
     /// steady.
@@ -36,7 +38,8 @@ struct StandingQueue {
 
     /// Whether the queue has not emptied for three seconds.
     var isHeld: Bool {
-        present.count > 4 && present.least(of: 4) &- own.least(of: 8) > Self.held
+        present.count > Self.heldStretches
+            && present.least(of: Self.heldStretches) &- own.least(of: 8) > Self.held
     }
 
     /// Whether the queue was equally long for two seconds.
@@ -47,7 +50,10 @@ struct StandingQueue {
     }
 
     /// Takes the present delay for the path's own: a route or a radio cell is another one.
-    mutating func rebase() { own = present }
+    mutating func rebase() {
+        own = present
+        own.keep(last: Self.heldStretches)
+    }
 
     mutating func reset() { self = StandingQueue() }
 }
@@ -77,6 +83,11 @@ private struct Minima {
             most = max(most, values[(count &- back) & 7])
         }
         return (least, most)
+    }
+
+    /// Forgets all but the last stretches, the current one included.
+    mutating func keep(last stretches: Int) {
+        for back in stretches..<8 { values[(count &- back) & 7] = .max }
     }
 
     /// Returns the minimum of the last stretches, the current one included.

@@ -5,6 +5,9 @@ import WorkerInterface
 extension Forwarder {
     /// Notes the frames that a viewer's last feedback message reports as arrived.
     mutating func noteArrivedFrames(of transport: TransportIndex, _ transports: inout Transports) {
+        if transports[transport].bandwidth?.estimator.hasNewClock == true {
+            forgetArrivals(of: transport, transports)
+        }
         let arrived = transports[transport].bandwidth?.estimator.arrivedFrames.count ?? 0
         for index in 0..<arrived {
             guard let frame = transports[transport].bandwidth?.estimator.arrivedFrames[index],
@@ -14,6 +17,17 @@ extension Forwarder {
             let ended = slotRecords[frame.slot].freezes.value
                 .noteArrival(sent: frame.sent, arrived: frame.arrived)
             count(ended, of: transport, &transports)
+        }
+    }
+
+    private mutating func forgetArrivals(
+        of transport: TransportIndex,
+        _ transports: borrowing Transports
+    ) {
+        for index in 0..<transports[transport].slots.count {
+            let slot = transports[transport].slots[index]
+            guard slotRecords[slot].freezes.isMade else { continue }
+            slotRecords[slot].freezes.value.forgetArrivals()
         }
     }
 

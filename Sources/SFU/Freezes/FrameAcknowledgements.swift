@@ -15,6 +15,13 @@ struct FrameAcknowledgements: BitwiseCopyable {
     /// Mean interval of arrivals in nanoseconds, 0 while unknown.
     private(set) var interval: Int64 = 0
 
+    /// Forgets all arrivals, as the viewer's clock is another one; the mean stays.
+    mutating func forgetArrivals() {
+        let mean = interval
+        self = Self()
+        interval = mean
+    }
+
     /// Notes that a frame has left at `time`.
     mutating func noteLeft(at time: Instant) {
         guard waitingSince == nil, let lastSent, time > lastSent else { return }

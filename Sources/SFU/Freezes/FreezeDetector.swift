@@ -75,6 +75,7 @@ struct FreezeDetector: ~Copyable {
     /// Returns a freeze that had ended before any check could see it.
     mutating func noteArrival(sent: Instant, arrived: Int64) -> Freeze? {
         let before = acknowledgements.lastSent
+        let isAwaited = acknowledgements.waitingSince.map { $0 < sent } ?? false
         guard let gap = acknowledgements.note(sent: sent, arrived: arrived), isShowing else {
             return nil
         }
@@ -85,13 +86,20 @@ struct FreezeDetector: ~Copyable {
             return nil
         }
         guard let before, before >= lastEnd, before >= startedAt else { return nil }
-        // No rest of what was sent is this long: the checks would have seen it.
+        // No rest of what was sent is this long: the checks would have seen it. Without an older
+        // frame that was awaited, the packets in between had no ends of frames.
         let rest = sent.nanoseconds(since: before)
         let isLate = gap &- rest > patience / 2
-        guard isLate || gap > patience &+ 2 &* Self.shortestStep else { return nil }
+        guard isLate || isAwaited && gap > patience &+ 2 &* Self.shortestStep else { return nil }
         let reason: FreezeReason = isLate ? .arrivedLate : .unacknowledged
         return record(Freeze(began: before, nanoseconds: gap, reason: reason))
     }
+
+    /// Forgets the arrivals of frames, as the viewer's clock has leapt.
+    mutating func forgetArrivals() { acknowledgements.forgetArrivals() }
+
+    /// Send time of the newest frame that the viewer's feedback reports as arrived, if any.
+    var acknowledged: Instant? { acknowledgements.lastSent }
 
     /// Notes a NACK at `now`.
     mutating func noteAsked(at now: Instant) { askedAt = now }
@@ -135,7 +143,7 @@ struct FreezeDetector: ~Copyable {
         mayRest = evidence.mayRest
         interval = evidence.interval
         roundTrip = evidence.roundTrip
-        acknowledgements.noteLeft(at: evidence.leftAt)
+        if let frame = evidence.frameLeftAt { acknowledgements.noteLeft(at: frame) }
         requests.advance(
             to: now,
             keyframeAt: evidence.keyframeAt,

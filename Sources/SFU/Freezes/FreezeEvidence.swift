@@ -35,6 +35,10 @@ struct FreezeEvidence: BitwiseCopyable {
     var stretch: Stretch?
     /// Arrival at sfud of the newest packet that was forwarded.
     var leftAt = Instant(nanoseconds: 0)
+    /// Time at which a frame left that is newer than the last acknowledged one, if one has.
+    ///
+    /// Packets of a publisher that marks no frames are never acknowledged as such.
+    var frameLeftAt: Instant?
     /// Mean interval of the forwarded layer's frames, in nanoseconds.
     var interval: Int64 = 33_000_000
     /// Whether pauses of the publisher are part of its content, as with a screen.

@@ -15,9 +15,8 @@ package struct LinkBandwidth: ~Copyable {
     /// Queuing delay from which a path counts as full: a viewer's may have more, but sound between
     /// nodes must not have to wait for what is then lost.
     static let longWaitMilliseconds: Int64 = 60
-    /// Time for which a report tells of the present, and the least time between two looks.
+    /// Time for which a report tells of the present.
     static let freshMilliseconds: Int64 = 1_000
-    static let stepMilliseconds: Int64 = 20
     /// Share of lost datagrams, in thousandths, from which a path without a queue counts as full.
     static let muchLossPermille = 200
     /// Pacing rate as a multiple of what the path carries, while it is full and otherwise.
@@ -39,7 +38,6 @@ package struct LinkBandwidth: ~Copyable {
     /// Reports in a row that found the path full, and the time of the last report.
     private var fullReports = 0
     private var reported: Instant?
-    private var expired: Instant?
     private var wanted = 0
     private var allocated = 0
 
@@ -178,7 +176,6 @@ package struct LinkBandwidth: ~Copyable {
     /// Does what is due.
     package mutating func expire(at now: Instant) {
         path.expire(at: now)
-        expired = now
         // The other node may have stood still since.
         if let reported, now.milliseconds(since: reported) > Self.freshMilliseconds {
             fullReports = 0
@@ -191,10 +188,7 @@ package struct LinkBandwidth: ~Copyable {
     /// Time of the next `expire`, `takeNext` or `padding` with something to do, if any.
     package func deadline(at now: Instant) -> Instant? {
         if path.holdsPackets() || path.pacer.currentProbe != nil { return path.deadline(at: now) }
-        guard limit != nil, let due = path.deadline(at: now) else { return nil }
-        guard let expired else { return due }
-        // A probe may be due for long and not be allowed.
-        return max(due, expired.advanced(milliseconds: Self.stepMilliseconds))
+        return limit == nil ? nil : path.deadline(at: now)
     }
 }
 

@@ -150,11 +150,13 @@ extension Transports {
         schedule(transport, at: now)
     }
 
-    /// Selects the path for media; if it differs, bandwidth estimation restarts.
+    /// Selects the path for media; if it differs from the last one, bandwidth estimation restarts.
     mutating func setPath(_ path: Path?, of transport: TransportIndex, at now: Instant) {
-        let old = transports[transport].path
         transports[transport].path = path
-        guard let path, let old, path != old, transports[transport].bandwidth != nil else { return }
+        guard let path else { return }
+        let old = transports[transport].measuredPath
+        transports[transport].measuredPath = path
+        guard let old, path != old, transports[transport].bandwidth != nil else { return }
         transports[transport].bandwidth?.restart(at: now)
         findings.append(.pathChanged(transport))
         scheduleAllocation(of: transport, by: now, at: now)
@@ -164,7 +166,7 @@ extension Transports {
     mutating func take(_ path: Path, for transport: TransportIndex, at now: Instant) {
         if let other = paths[path], other != transport {
             transports[other].ice.forget(path)
-            transports[other].path = transports[other].ice.selected
+            setPath(transports[other].ice.selected, of: other, at: now)
             updateConsent(of: other, at: now)
         }
         paths.insert(path, transport: transport)
@@ -188,7 +190,7 @@ extension Transports {
         guard let transport = paths[path] else { return }
         paths.remove(path, transport: transport)
         transports[transport].ice.forget(path)
-        transports[transport].path = transports[transport].ice.selected
+        setPath(transports[transport].ice.selected, of: transport, at: now)
         updateConsent(of: transport, at: now)
     }
 }

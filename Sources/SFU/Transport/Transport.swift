@@ -33,6 +33,8 @@ struct Transport: ~Copyable {
     var lastHeard: Instant
     /// Selected path for media, once ICE has one; senders read the copy in `Destination`.
     var path: Path?
+    /// Path that media went on last, which the bandwidth estimate is about.
+    var measuredPath: Path?
     /// The peer's consent to receive media on a path.
     var consent = PathConsent()
     /// Destinations of our handshake's datagrams.

@@ -229,7 +229,7 @@ extension Transports {
             take(path, for: transport, at: now)
         }
         let selected = record.path(at: Int(record.selected))
-        transports[transport].path = selected
+        setPath(selected, of: transport, at: now)
         guard record.consentGiven != .min else { return }
         transports[transport].consent.resume(
             selected,

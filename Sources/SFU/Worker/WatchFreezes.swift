@@ -70,6 +70,10 @@ extension Core {
         if let stall = transports.lastStall {
             evidence.stall = FreezeEvidence.Stall(from: stall.from, to: stall.to)
         }
+        if let acknowledged = forwarder.slotRecords[slot].freezes.value.acknowledged {
+            evidence.frameLeftAt = transports[transport].bandwidth?
+                .newestFrame(of: slot, after: acknowledged)
+        }
         let encoding = forwarder.followedEncoding(of: slot, receiver)
         evidence.interval = forwarder.slotRecords[slot].freezes.value
             .interval(received: frameInterval(of: slot, encoding))

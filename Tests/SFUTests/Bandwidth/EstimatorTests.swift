@@ -206,6 +206,65 @@ struct BandwidthEstimatorTests {
         #expect(now.nanoseconds(since: sender.now) < 10_000_000_000)
     }
 
+    @Test func `video that was taken off is probed for though nothing else is on the way`() {
+        var estimator = Self.estimator(start: 300_000)
+        var sender = SteadySender()
+        sender.run(milliseconds: 3_000, &estimator)
+        // A queue that grows by a fifth of the time, and then nothing more.
+        for step in 0..<100 {
+            sender.wait = Int64(2 * step)
+            sender.run(milliseconds: 10, &estimator)
+        }
+        estimator.setWanted(1_000_000, allocated: 0, next: 500_000, isStarved: true)
+        var now = sender.now
+        var probes: [Instant] = []
+        while now.nanoseconds(since: sender.now) < 12_000_000_000 {
+            now = now.advanced(milliseconds: 10)
+            estimator.expire(at: now)
+            guard let probe = estimator.takeProbe(at: now) else { continue }
+            probes.append(now)
+            // Its packets are lost.
+            for _ in 0..<probe.minimumPackets {
+                estimator.sent(estimator.next, bytes: 1_200, at: now, probe: probe.id)
+            }
+        }
+        #expect((2...5).contains(probes.count), "\(probes.count)")
+        // Something else that is not answered is a dead path.
+        estimator.sent(estimator.next, bytes: 100, at: now, probe: nil)
+        let blind = estimator.takeProbe(at: now.advanced(milliseconds: 1_500))
+        #expect(blind == nil)
+    }
+
+    @Test func `a subscriber without arrival times is not looked at for probes`() {
+        var estimator = Self.estimator(start: 300_000)
+        var now = Instant(nanoseconds: 0)
+        estimator.sent(estimator.next, bytes: 1_200, at: now, probe: nil)
+        let first = estimator.takeProbe(at: now)
+        #expect(first != nil)
+        estimator.receiveLoss(fraction: 30, roundTripMilliseconds: 50, at: now)
+        estimator.receiveREMB(400_000, at: now)
+        for _ in 0..<100 {
+            now = now.advanced(milliseconds: 20)
+            estimator.sent(estimator.next, bytes: 1_200, at: now, probe: nil)
+            estimator.expire(at: now)
+            _ = estimator.takeProbe(at: now)
+            let isDue = estimator.deadline.map { $0 <= now } ?? false
+            #expect(!isDue)
+        }
+    }
+
+    @Test func `messages that are lost do not let the estimate lead`() {
+        var estimator = Self.estimator(start: 300_000)
+        var sender = SteadySender()
+        // 480 kbit/s, and two of five messages are lost.
+        sender.bytes = 600
+        for message in 0..<200 {
+            sender.isHeard = message % 5 > 1
+            sender.run(milliseconds: 100, &estimator)
+        }
+        #expect(estimator.estimate < 560_000)
+    }
+
     @Test func `REMB and loss count where nothing else is reported`() {
         var estimator = Self.estimator(start: 300_000)
         var now = Instant(nanoseconds: 0)

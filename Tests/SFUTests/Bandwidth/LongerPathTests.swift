@@ -78,6 +78,20 @@ struct LongerPathTests {
         #expect(rules == row.rules)
     }
 
+    @Test func `a delay that is the path's own is measured from the last three seconds`() {
+        var queue = StandingQueue()
+        for millisecond in stride(from: 0 as Int64, to: 8_000, by: 10) {
+            let sent = millisecond * 1_000_000
+            let delay: Int64 = millisecond < 4_500 ? 20 : 120
+            queue.add(sent: sent, arrived: sent + delay * 1_000_000)
+        }
+        #expect(queue.isHeld)
+        queue.rebase()
+        #expect(!queue.isHeld)
+        queue.add(sent: 8_000_000_000, arrived: 8_120_000_000)
+        #expect(queue.latest == 0)
+    }
+
     @Test func `a test that ends with a longer path gives back what it took`() {
         func input(_ rule: Contention.Rule) -> RateControl.Input {
             RateControl.Input(
@@ -91,7 +105,6 @@ struct LongerPathTests {
                 fair: 1_000_000,
                 floor: 0,
                 isApplicationLimited: true,
-                isFeedbackMissing: false,
                 bounds: 10_000...700_000
             )
         }

@@ -136,6 +136,61 @@ struct ProbingTests {
         #expect(third == nil, "it has been asked about")
     }
 
+    @Test func `a path whose limit was met is asked step by step`() {
+        var prober = Prober()
+        prober.noteDemand(200e3)
+        while let probe = prober.take(Self.situation(wanted: 200e3), at: 0) {
+            Self.send(probe, &prober)
+        }
+        prober.noteDrop(from: 900e3, to: 300e3, at: 1_000_000_000)
+        prober.noteDemand(2e6)
+        let first = prober.take(Self.situation(), at: 9_000_000_000)
+        #expect(first?.bitsPerSecond == 900_000)
+        Self.send(first, &prober)
+        let early = prober.take(Self.situation(), at: 9_000_000_000)
+        #expect(early == nil, "the result is not there")
+        let result = ProbeResult(id: first?.id ?? ProbeID(rawValue: 0), rate: 880e3, doubt: 0)
+        _ = prober.noteResult(result, Self.situation(), at: 9_100_000_000)
+        let second = prober.take(Self.situation(estimate: 880e3), at: 9_100_000_000)
+        #expect(second?.bitsPerSecond == 1_760_000)
+    }
+
+    /// Lengthens probes by a doubtful result; returns the time that the next one takes, in
+    /// milliseconds.
+    private static func length(next: Double) -> Int {
+        var prober = Prober()
+        while let probe = prober.take(situation(estimate: 1e6), at: 0) { send(probe, &prober) }
+        let doubtful = ProbeResult(id: ProbeID(rawValue: 2), rate: 1e6, doubt: 0.1)
+        _ = prober.noteResult(doubtful, situation(estimate: 1e6), at: 0)
+        var wanted = situation(estimate: 1e6, wanted: 4e6)
+        wanted.next = next
+        wanted.isStarved = true
+        guard let probe = prober.take(wanted, at: 4_000_000_000) else { return 0 }
+        return probe.bytes * 8_000 / probe.bitsPerSecond
+    }
+
+    @Test func `doubt lengthens only probes that are little above the estimate`() {
+        #expect((85...100).contains(Self.length(next: 1.3e6)))
+        #expect(Self.length(next: 3e6) == 20)
+    }
+
+    @Test func `a probe that is due and forbidden is looked for every 20 ms`() throws {
+        var prober = Prober()
+        while let probe = prober.take(Self.situation(), at: 0) { Self.send(probe, &prober) }
+        var full = Self.situation()
+        full.isCongested = true
+        var now: Int64 = 4_000_000_000
+        for _ in 0..<10 {
+            let probe = prober.take(full, at: now)
+            #expect(probe == nil)
+            let next = try #require(prober.deadline(full, now: now))
+            #expect(next - now == 20_000_000)
+            now = next
+        }
+        let probe = prober.take(Self.situation(), at: now)
+        #expect(probe != nil)
+    }
+
     @Test func `nothing is probed into a queue`() {
         var prober = Prober()
         var situation = Self.situation()

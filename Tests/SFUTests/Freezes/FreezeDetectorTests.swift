@@ -26,6 +26,10 @@ struct FreezeDetectorTests {
         /// Whether it asks for one keyframe only.
         var asksOnce = false
         var isMeant = true
+        /// Whether the publisher marks the ends of its frames.
+        var marks = true
+        /// Whether the viewer's clock leaps at the beginning of that second.
+        var leaps = false
     }
 
     static let rows: [Row] = [
@@ -91,6 +95,8 @@ struct FreezeDetectorTests {
         Row(testDescription: "repairs fail", hop: .viewerDownlink, nacks: true),
         Row(testDescription: "the decoder fails", hop: .viewerDecoder, asks: true),
         Row(testDescription: "a recorder asks for a keyframe", hop: nil, asksOnce: true),
+        Row(testDescription: "frames have no ends", hop: nil, arrives: false, marks: false),
+        Row(testDescription: "the viewer's clock leaps", hop: nil, leaps: true),
         Row(testDescription: "the publisher is muted", hop: nil, leaves: false, isMeant: false),
     ]
 
@@ -105,17 +111,21 @@ struct FreezeDetectorTests {
     private func play(_ row: Row) -> FreezeAccount {
         var detector = FreezeDetector()
         var arrivals: [(at: Int64, sent: Int64)] = []
-        var (leftAt, keyframeAt): (Int64, Int64) = (0, 0)
+        var (leftAt, frameAt, keyframeAt): (Int64, Int64, Int64) = (0, 0, 0)
         for now in stride(from: Int64(1), through: 3_000, by: 1) {
             let isFaulty = Self.second.contains(now)
             if now % Self.interval == 0, !isFaulty || row.leaves {
                 leftAt = now
+                if !isFaulty || row.marks { frameAt = now }
                 let delay = 50 + (isFaulty ? row.delay : 0)
                 if !isFaulty || row.arrives { arrivals.append((now + delay, now)) }
             }
             while let first = arrivals.first, first.at <= now {
                 arrivals.removeFirst()
-                _ = detector.noteArrival(sent: instant(first.sent), arrived: first.at * 1_000_000)
+                if row.leaps, first.sent == 1_023 { detector.forgetArrivals() }
+                let leap: Int64 = row.leaps && first.sent > 1_000 ? 5_000 : 0
+                let arrived = (first.at + leap) * 1_000_000
+                _ = detector.noteArrival(sent: instant(first.sent), arrived: arrived)
             }
             if isFaulty, row.nacks, now % 100 == 0 {
                 detector.noteAsked(at: instant(now))
@@ -131,6 +141,9 @@ struct FreezeDetectorTests {
             let openedAt = instant(row.isMeant || now <= 2_000 ? 0 : 2_000)
             evidence.stretch = isMuted ? nil : .init(bindings: 1, openedAt: openedAt)
             evidence.leftAt = instant(leftAt)
+            if let last = detector.acknowledged, instant(frameAt) > last {
+                evidence.frameLeftAt = instant(frameAt)
+            }
             evidence.interval = detector.interval(received: Self.interval * 1_000_000)
             evidence.mayRest = row.isScreen
             evidence.keyframeAt = instant(keyframeAt)

@@ -114,6 +114,40 @@ struct PathMoveTests {
         #expect(due != nil || call.core.transports[1].allocatedAt == call.now)
     }
 
+    @Test func `F4 a peer whose connection was lost has no limit until its path is measured`()
+        throws
+    {
+        var call = try Self.call()
+        let udp = call.peers[1].path
+        let connections = [1, 2].map { number in
+            Path(
+                remote: Address(ipv4: 0x7f00_0001, port: 40_000 + number),
+                local: Path.firstConnection | number
+            )
+        }
+        call.peers[1].path = connections[0]
+        call.check(from: 1)
+        // Media falls back to UDP.
+        call.core.transports[1].bandwidth?.estimator.current = 12_000
+        call.core.lose(connections[0], at: call.now)
+        var estimate = call.core.transports[1].bandwidth?.estimator.estimate
+        #expect(estimate == PathBandwidth.startBitrate)
+        // No path is left, and then there is another one.
+        call.core.transports[1].bandwidth?.estimator.current = 12_000
+        call.core.lose(udp, at: call.now)
+        estimate = call.core.transports[1].bandwidth?.estimator.estimate
+        #expect(estimate == 12_000)
+        call.peers[1].path = connections[1]
+        call.check(from: 1)
+        estimate = call.core.transports[1].bandwidth?.estimator.estimate
+        #expect(estimate == PathBandwidth.startBitrate)
+        // The same one again is no other.
+        call.core.transports[1].bandwidth?.estimator.current = 12_000
+        call.check(from: 1)
+        estimate = call.core.transports[1].bandwidth?.estimator.estimate
+        #expect(estimate == 12_000)
+    }
+
     @Test(arguments: [2, 200])
     func `A8 who nominates a thousand times a second harms nobody and keeps eight addresses`(
         addresses: Int
