@@ -118,6 +118,8 @@ package struct ControlPlane {
 // Figures for statistics and metrics.
 extension ControlPlane {
     package var roomCount: Int { rooms.count }
+    /// Most rooms that there may be.
+    package var roomLimit: Int { setup.limits.rooms }
     /// Whether `server.drain` is in force.
     package var isDraining: Bool { life.isDraining }
     /// Whether new rooms are taken.

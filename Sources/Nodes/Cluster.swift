@@ -156,10 +156,17 @@ package struct Cluster {
         if isNewState { writeBeat(at: now) }
     }
 
+    /// Lets out what waits for the journals, and removes these, as the process ends.
+    ///
+    /// The rooms end with that. Carry that out before `leave`, so that nobody takes them for rooms
+    /// of a lost node.
+    package mutating func endJournals() {
+        for room in journaling.rooms.keys.sorted() { dropJournal(of: room) }
+    }
+
     /// Removes this node's record, as the process ends.
     package mutating func leave() {
         registry.hasLeft = true
-        for room in journaling.rooms.keys.sorted() { dropJournal(of: room) }
         write(RegistryKey.member(setup.name), nil as MemberRecord?, .always, for: .beat)
     }
 
@@ -182,7 +189,14 @@ package struct Cluster {
     }
 
     /// Answers a call with an error.
-    mutating func refuse(_ call: PendingCall, _ error: IPCError) {
+    ///
+    /// One that was sent to a home that was lost may have taken effect, so no other error is true.
+    mutating func refuse(_ call: PendingCall, _ reason: IPCError) {
+        var error = reason
+        if call.firstNumber != nil {
+            error = .outcomeUnknown(call.room.flatMap { holds[$0]?.formerHome } ?? setup.name)
+            counters.outcomesUnknown &+= 1
+        }
         let line = IPCReply.encoded(id: call.request.id, error: error)
         switch call.origin {
         case .here(let connection): emit(.line(connection: connection, line))
@@ -195,8 +209,7 @@ package struct Cluster {
         guard call.firstNumber != nil, let name, let room = call.room,
             journaling.rooms[room]?.hasCall(name) == true
         else { return false }
-        counters.outcomesUnknown &+= 1
-        refuse(call, .outcomeUnknown(holds[room]?.formerHome ?? setup.name))
+        refuse(call, .outcomeUnknown(setup.name))
         return true
     }
 

@@ -167,6 +167,13 @@ extension Cluster {
         }
     }
 
+    /// Forgets that a node was asked for events, as it has left; another life is asked again.
+    mutating func forgetAttachments(to node: NodeName) {
+        for connection in subscriptions.keys {
+            subscriptions[connection]?.attachments[node] = nil
+        }
+    }
+
     mutating func expireSubscriptions(at now: Instant) {
         for (connection, subscription) in subscriptions {
             guard let end = subscription.replyBy, end <= now else { continue }
@@ -177,6 +184,8 @@ extension Cluster {
     /// Forgets a closed connection of this node.
     package mutating func connectionClosed(_ connection: UInt64) {
         guard let subscription = subscriptions.removeValue(forKey: connection) else { return }
+        // Positions tell a subscription where it was; with the last one they are of no use.
+        if subscriptions.isEmpty { for node in peers.keys { peers[node]?.positions = [:] } }
         for (node, attachment) in subscription.attachments where attachment.isAsked {
             if peers[node]?.link == .up { emit(.send(node, .closed(connection: connection))) }
         }
@@ -205,6 +214,9 @@ extension Cluster {
                 connections.removeAll { awaited.contains($0) }
                 guard !connections.isEmpty else { return }
             }
+            // The name was given to another room before the registry told of the end of this one;
+            // the events go on in number.
+            if seq > peers[node]?.positions[room] ?? .max { peers[node]?.closed.remove(room) }
             if name == RoomCreated.event { peers[node]?.closed.remove(room) }
             guard peers[node]?.closed.contains(room) == false else { return }
             if name == RoomClosed.event, directory[room]?.record.home != node {

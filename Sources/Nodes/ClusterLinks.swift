@@ -31,6 +31,14 @@ struct Peer {
     /// Time since which the link has been down.
     var downSince: Instant?
 
+    init() {}
+
+    /// Makes what is kept of a node that has left while its rooms are still known.
+    init(remembering known: Self) {
+        positions = known.positions
+        closed = known.closed
+    }
+
     /// Adds a call; its number is higher than those before.
     mutating func add(_ call: OutgoingCall, _ number: UInt64) {
         if calls.isEmpty { answered = number }
@@ -236,8 +244,9 @@ extension Cluster {
 
     private mutating func fail(_ call: OutgoingCall, at node: NodeName) {
         guard call.subscriber == nil else { return }
-        if call.wasSent { counters.outcomesUnknown &+= 1 }
-        emit(call.refuse(call.wasSent ? .outcomeUnknown(node) : .nodeUnreachable(node)))
+        let isUnknown = call.wasSent || call.call.firstNumber != nil
+        if isUnknown { counters.outcomesUnknown &+= 1 }
+        emit(call.refuse(isUnknown ? .outcomeUnknown(node) : .nodeUnreachable(node)))
     }
 
     /// Connects where calls or subscriptions wait, and answers calls that have waited too long.

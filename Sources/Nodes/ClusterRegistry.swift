@@ -115,9 +115,21 @@ extension Cluster {
         members.remove(name)
         failCalls(to: name, exceptOf: nil, at: now)
         losePlaces(at: name)
-        peers[name] = nil
+        forgetAttachments(to: name)
+        // How far its rooms' events came is known until these have ended, too.
+        let known = peers[name]
+        peers[name] = hasRooms(name) ? known.map(Peer.init(remembering:)) : nil
         emit(.disconnect(name))
         tellTrust()
+    }
+
+    private func hasRooms(_ name: NodeName) -> Bool {
+        directory.values.contains { $0.record.home == name }
+    }
+
+    /// Forgets nodes that have left, once their rooms have ended.
+    private mutating func tidyPeers() {
+        for name in peers.keys where members[name] == nil && !hasRooms(name) { peers[name] = nil }
     }
 
     private mutating func tellTrust() {
@@ -210,6 +222,7 @@ extension Cluster {
     /// The first of the living nodes by name does that, and each node for its own earlier lives.
     mutating func tidyDirectory(at now: Instant) {
         guard isSynced, members.isCurrent(at: now) else { return }
+        tidyPeers()
         let isFirst = members.alive.first == setup.name
         for (room, known) in directory where registry.tidying < Self.tidyingLimit {
             let isMine = known.record.home == setup.name && known.record.boot != setup.boot

@@ -203,7 +203,7 @@ extension Cluster {
         for item in journal?.held ?? [] {
             if case .reply(let guest, let line) = item.output { replies[guest] = line }
         }
-        let written = max(journal?.stored ?? 0, journal?.writing?.change ?? 0)
+        let written = journal?.written ?? 0
         for (number, guest) in guests where guest.call?.room == room {
             let isStored = guest.hasChanged && guest.change <= journal?.stored ?? 0
             if isStored, let line = replies[number] {

@@ -59,7 +59,8 @@ extension Cluster {
                 let home = directory[room]?.record.home ?? setup.name
                 for (call, _) in late { refuse(call, .nodeUnreachable(home)) }
             }
-            guard isSynced, members.isCurrent(at: now), let lost = directory[room]?.record.home,
+            guard isSynced, load.hasPlace, members.isCurrent(at: now),
+                let lost = directory[room]?.record.home,
                 let turn = members.turn(for: room, of: lost),
                 now.milliseconds(since: orphan.since) >= Int64(turn) * Self.turnMilliseconds
             else { continue }

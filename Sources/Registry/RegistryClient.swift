@@ -108,7 +108,11 @@ package final class RegistryClient: Sendable {
     private func carryOutJournal(_ request: RegistryRequest) {
         var outcome = attempt(request)
         // The stream may be missing: it is made again.
-        if outcome == .failed, session.ensureJournal() { outcome = attempt(request) }
+        if outcome == .failed, session.ensureJournal() {
+            outcome = attempt(request)
+            // The first attempt may have been stored, and then the second meets it.
+            if outcome == .conflict { outcome = .failed }
+        }
         if let number = request.number { updates.post([.outcome(outcome, of: number)]) }
     }
 

@@ -74,7 +74,8 @@ extension RegistrySession {
             let sequence = unsafe registry_sequence(message)
             guard sequence < last else { return .journal(messages, last: sequence) }
         }
-        return .failed
+        // It is too long, and will be the next time: nobody can go on with that room.
+        return .journal([], last: last)
     }
 
     private static func journalSubject(of room: String) -> String {

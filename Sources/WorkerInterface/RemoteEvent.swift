@@ -21,6 +21,12 @@ package enum RemoteEvent: Hashable, Sendable, Codable {
         [SlotStatistics]
     )
 
+    /// The same without the figures that it may have, of which there can be very many.
+    package var withoutFigures: Self {
+        guard case .statistics(let token, _, _, _) = self else { return self }
+        return .statistics(token: token, [], [], [])
+    }
+
     /// Returns the event as a worker of this node would tell it.
     ///
     /// `offset`: nanoseconds from the sender's clock to this one.

@@ -266,6 +266,49 @@ import Testing
         #expect(world.nodes["a"]?.plane.rooms["r"]?.room.participants["v"]?.transports.count == 1)
     }
 
+    @Test func `a home that begins again with its calls keeps rooms with people elsewhere`() throws
+    {
+        var (world, stream) = try call()
+        let other = try world.join("q", by: "b", "0:video:sendrecv").stream
+        try world.join("w", by: nil, "0:video:recvonly")
+        try world.watch("w", other)
+        world.events = []
+        world.restart("a")
+        let list = try world.done("participant.list", ["room": "r"])
+        let people = try list.decode(ParticipantList.Result.self).participants
+        #expect(people.map(\.participant.rawValue) == ["p", "v", "q", "w"])
+        let lost = people.filter { $0.connection == .disconnected }.map(\.participant.rawValue)
+        #expect(lost == ["v", "q"])
+        let streams = try world.done("stream.list", ["room": "r"])
+            .decode(StreamList.Result.self).streams
+        #expect(streams.map(\.stream.rawValue) == [stream])
+        // They come back as after any lost connection.
+        world.run(milliseconds: 6_000)
+        try world.join("v", by: "b", "0:video:recvonly")
+        try world.watch("v", stream)
+        #expect(world.nodes["b"]?.worker.mirrors.count == 1)
+    }
+
+    @Test func `figures that are too many for a message are left out of it`() throws {
+        let id = TransportID(index: 1, generation: 1)
+        let figures = RemoteEvent.statistics(
+            token: 7,
+            (0..<100).map { _ in TransportStatistics(id: id) },
+            [],
+            []
+        )
+        let events = PlaceEvents(
+            place: 3,
+            clock: Instant(nanoseconds: 5),
+            events: [figures, .explained(token: 8, nil)]
+        )
+        #expect(events.encoded().isWhole)
+        let (bytes, isWhole) = events.encoded(within: 1_000)
+        let left = try #require(JSON.sent(PlaceEvents.self, bytes))
+        #expect(!isWhole && bytes.count < 1_000)
+        #expect(left.events == [.statistics(token: 7, [], [], []), .explained(token: 8, nil)])
+    }
+
     @Test func `wants of a node's viewers reach its link thread`() throws {
         var (world, _) = try call()
         let mirror = try #require(world.nodes["b"]?.worker.mirrors.keys.first)

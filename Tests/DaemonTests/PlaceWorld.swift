@@ -19,6 +19,14 @@ struct PlaceWorld {
         /// Whether it stands still: what comes waits.
         var isStopped = false
         var waiting: [(from: String, isFromHome: Bool, bytes: [UInt8])] = []
+        /// What its control plane has saved for another process.
+        var saved: [String: [UInt8]] = [:]
+        let setup: ControlSetup
+
+        init(_ setup: ControlSetup) {
+            self.setup = setup
+            plane = ControlPlane(setup)
+        }
     }
 
     var nodes: [String: Node] = [:]
@@ -47,7 +55,7 @@ struct PlaceWorld {
                 limits: ControlLimits(),
                 node: name
             )
-            nodes[name] = Node(plane: ControlPlane(setup))
+            nodes[name] = Node(setup)
         }
         for name in names { for other in names where other != name { meet(name, other) } }
     }
@@ -88,7 +96,7 @@ struct PlaceWorld {
         by node: String? = nil
     ) throws -> JSON {
         let id = send(method, params, to: home, by: node)
-        return try #require(replies[id]).get()
+        return try #require(replies[id], "\(method) is not answered").get()
     }
 
     /// Lets time pass in steps of 10 ms.
@@ -105,6 +113,30 @@ struct PlaceWorld {
 
     mutating func tell(_ event: WorkerEvent, of node: String, worker: Int = 0) {
         nodes[node]?.plane.receive(event, from: worker, at: now)
+        settle()
+    }
+
+    /// Lets a node's process begin again with what the last one has saved; its links break.
+    mutating func restart(_ name: String) {
+        guard let node = nodes[name] else { return }
+        nodes[name]?.worker = WalkWorker(index: 0)
+        nodes[name]?.fences = []
+        nodes[name]?.waiting = []
+        nodes[name]?.plane = ControlPlane(
+            node.setup,
+            restoring: node.saved,
+            at: now,
+            unixTime: 1_700_000_000 + Double(now.nanoseconds) / 1e9
+        )
+        for other in nodes.keys.sorted() where other != name {
+            nodes[other]?.plane.endGuests(of: name, at: now)
+            nodes[other]?.plane.losePlaces(at: name, at: now)
+        }
+        settle()
+        for other in nodes.keys.sorted() where other != name {
+            meet(name, other)
+            meet(other, name)
+        }
         settle()
     }
 
@@ -167,7 +199,9 @@ struct PlaceWorld {
             }
         case .place(let node, let asHome, let bytes):
             nodes[node]?.waiting.append((name, asHome, bytes))
-        case .serverEvent, .statistics, .subscribe, .save, .log, .close, .upgrade, .exit: break
+        case .save(let changes):
+            for change in changes { nodes[name]?.saved[change.key] = change.value }
+        case .serverEvent, .statistics, .subscribe, .log, .close, .upgrade, .exit: break
         }
     }
 

@@ -343,7 +343,7 @@ import WorkerInterface
         #expect(Self.given(&shares, Self.claims(1), 2_000_000, at: 39_900) == [1])
         #expect(Self.given(&shares, Self.claims(1), 2_000_000, at: 40_000) == [2])
         // A path that has limited nothing in between is another one.
-        #expect(Self.given(&shares, Self.claims(2), 300_000, isFull: true, at: 41_000) == [1])
+        #expect(Self.given(&shares, Self.claims(2), 300_000, isFull: true, at: 41_500) == [1])
         shares.forget()
         #expect(Self.given(&shares, Self.claims(2), 300_000, isFull: true, at: 42_000) == [1])
         #expect(Self.given(&shares, Self.claims(1), 2_000_000, at: 47_000) == [2])

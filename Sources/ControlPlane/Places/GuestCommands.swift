@@ -67,8 +67,12 @@ extension ControlPlane {
         at now: Instant
     ) {
         guard !events.isEmpty else { return }
-        let message = PlaceEvents(place: place, clock: now, events: events)
-        output.append(.place(node: home, asHome: false, JSON.compact(message)))
+        let message = PlaceEvents(place: place, clock: now, events: events).encoded()
+        if !message.isWhole {
+            let fields = [("home", home), ("limit", "\(PlaceEvents.byteLimit) bytes")]
+            output.append(.log(.warning, "figures left out", fields))
+        }
+        output.append(.place(node: home, asHome: false, message.bytes))
     }
 
     /// Ends all participants of another home at this node.

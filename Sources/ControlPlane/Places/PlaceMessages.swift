@@ -40,6 +40,18 @@ struct PlaceEvents: Codable {
     /// The sender's monotonic clock.
     var clock: Instant
     var events: [RemoteEvent]
+
+    /// Most bytes of a message; a longer one would end the link, again and again.
+    static let byteLimit = 3 << 20
+
+    /// Returns the message, and whether figures had to be left out to keep within the limit.
+    func encoded(within limit: Int = byteLimit) -> (bytes: [UInt8], isWhole: Bool) {
+        let bytes = JSON.compact(self)
+        guard bytes.count > limit else { return (bytes, true) }
+        var shorter = self
+        shorter.events = events.map(\.withoutFigures)
+        return (JSON.compact(shorter), false)
+    }
 }
 
 extension JSON {

@@ -85,6 +85,7 @@ struct ClusterService {
         load.load = control.meanLoad
         load.rooms = control.roomCount
         load.participants = control.participantCount
+        load.hasPlace = control.roomCount < control.roomLimit
         core.note(load, at: now)
     }
 

@@ -185,13 +185,15 @@ extension EventLoop {
 
     /// Takes this node out of the registry, so that nobody waits for its lease to end.
     mutating func leaveCluster() {
+        cluster?.withCore { $0.endJournals() }
+        carryOutCluster(at: .monotonic())
         cluster?.withCore { $0.leave() }
         carryOutCluster(at: .monotonic())
         cluster?.registry.finish(milliseconds: Self.leaveMilliseconds)
     }
 
     /// Longest wait for the registry at the end.
-    private static let leaveMilliseconds = 100
+    private static let leaveMilliseconds = 500
 
     /// Takes a reply of the control plane.
     mutating func answer(_ id: ConnectionID, _ line: [UInt8], at now: Instant) {

@@ -188,7 +188,7 @@ extension Cluster {
             journaling.rooms[room]?.giveUpWriting()
             resolve(room)
         case .failed, .absent, .found, .journal:
-            journaling.rooms[room]?.giveUpWriting()
+            journaling.rooms[room]?.giveUpWriting(mayBeStored: true)
             enqueue(room)
             noteAway(at: now)
         }

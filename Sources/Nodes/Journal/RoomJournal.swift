@@ -39,6 +39,8 @@ struct RoomJournal {
     private(set) var change: UInt64 = 0
     /// Number of the last change that is stored.
     private(set) var stored: UInt64 = 0
+    /// Number of the last change whose write was not answered.
+    private var doubtful: UInt64 = 0
     var writing: Writing?
     /// Sequence of the journal's last message, as far as is known; 0 for none.
     var last: UInt64 = 0
@@ -169,10 +171,16 @@ struct RoomJournal {
     }
 
     /// Gives a group up; all records are written again later.
-    mutating func giveUpWriting() {
+    ///
+    /// With `mayBeStored`, the broker has not said that it did not take it.
+    mutating func giveUpWriting(mayBeStored: Bool = false) {
+        if mayBeStored { doubtful = max(doubtful, writing?.change ?? 0) }
         writing = nil
         needsSnapshot = true
     }
+
+    /// Number of the last change that may be in the journal.
+    var written: UInt64 { max(stored, doubtful, writing?.change ?? 0) }
 
     /// Lets an output wait for the last change.
     mutating func hold(_ output: Held.Output, until deadline: Instant) {

@@ -120,11 +120,13 @@ extension Room {
         }
     }
 
-    /// Restores the mirrors in other workers; those in the tap thread end with it.
+    /// Restores the mirrors in other workers; those in the tap thread end with it, and those at
+    /// other nodes with the transports there, which are lost.
     private mutating func restore(
         _ saved: [SavedMirrors],
         workers: Int
     ) throws(InconsistentParts) {
+        unbindSlots(atPlacesFrom: workers)
         for saved in saved {
             guard let track = track(of: saved.home) else {
                 throw InconsistentParts(cause: "the publication of a mirror is missing")
@@ -155,6 +157,18 @@ extension Room {
         let users = placement.relays.values.flatMap(\.mirrors.values).map(\.users)
         guard !users.contains(0) else {
             throw InconsistentParts(cause: "the slots of a mirror are missing")
+        }
+    }
+
+    /// Empties the slots at other nodes.
+    private mutating func unbindSlots(atPlacesFrom first: Int) {
+        for participant in Array(participants.values) {
+            for (index, transport) in participant.transports.enumerated()
+            where transport.place.worker >= first {
+                for slot in transport.slots.indices {
+                    participants[participant.id]?.transports[index].slots[slot].bound = nil
+                }
+            }
         }
     }
 

@@ -42,9 +42,10 @@ package struct LinkShares: ~Copyable {
     static let maximumDoublings: Int64 = 2
     /// Milliseconds after a raise within which a reduction means that it failed.
     static let trialMilliseconds: Int64 = 20_000
-    /// Milliseconds after a raise in which the keyframe that it brings may fill the path. Video is
-    /// paced meanwhile, and what was raised counts with that keyframe, so neither says that it is
-    /// too much.
+    /// Milliseconds after a raise in which the keyframe that it brings may fill the path.
+    ///
+    /// Video is paced meanwhile, and what was raised counts with that keyframe, so neither says
+    /// that it is too much.
     static let settlingMilliseconds: Int64 = 1_200
     /// Time that an estimate needs to recover after it overshot the path's capacity.
     private static let dipMilliseconds: Int64 = 2_000

@@ -260,7 +260,8 @@ final class SfudAdapter: Adapter {
             defer { state.viewersJoined += 1 }
             return state.viewersNodes[state.viewersJoined % state.viewersNodes.count]
         }
-        return try next ?? client()
+        if let next { return next }
+        return try client()
     }
 
     private func joined(_ room: String, _ participant: String) throws(AdapterError) -> Joined {
