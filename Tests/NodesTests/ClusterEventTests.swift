@@ -1,7 +1,8 @@
 import Contract
 import JSON
-import Nodes
 import Testing
+
+@testable import Nodes
 
 /// Events of rooms at other nodes.
 @Suite struct ClusterEventTests {
@@ -111,6 +112,65 @@ import Testing
         world.breakLinks(of: NodeWorld.name("b"))
         world.run(milliseconds: 1_000)
         #expect(world.events("b", connection: 9) == ["room.closed r 3"])
+    }
+
+    @Test func `a node that has left and comes back is heard again`() {
+        let world = world()
+        world.call("b", "events.subscribe", [:], connection: 9)
+        world.run(milliseconds: 50)
+        world.leave("a")
+        world.run(milliseconds: 500)
+        #expect(world.homes(of: "r") == [])
+        world.start("a")
+        world.run(milliseconds: 1_000)
+        world.call("a", "room.create", ["room": "s"])
+        world.run(milliseconds: 500)
+        #expect(world.events("b", connection: 9) == ["room.closed r 3", "room.created s 1"])
+    }
+
+    @Test func `a node's record goes after those of its rooms, which end once`() {
+        let world = NodeWorld(["a", "b"])
+        world.call("b", "events.subscribe", [:], connection: 9)
+        for number in 1...20 {
+            let room = JSON.string("r\(number)")
+            world.call("a", "room.create", ["room": room], id: Int64(number))
+        }
+        world.run(milliseconds: 500)
+        let node = world["a"]
+        node.written = []
+        world.leave("a")
+        world.run(milliseconds: 8_000)
+        #expect(node.written.count == 21 && node.written.last == "members.a")
+        let ends = world.events("b", connection: 9).filter { $0.hasPrefix("room.closed") }
+        #expect(ends.sorted() == (1...20).map { "room.closed r\($0) 2" }.sorted())
+        #expect(world["b"].cluster.counters.roomsTakenOver == 0)
+    }
+
+    @Test func `a name that is given to another room at once is heard on`() {
+        let world = world()
+        let events: JSON = ["room.closed", "participant.*"]
+        world.call("b", "events.subscribe", ["events": events], connection: 9)
+        world.run(milliseconds: 50)
+        world.call("a", "room.close", ["room": "r"], id: 4)
+        world.call("a", "room.create", ["room": "r"], id: 5)
+        world.run(milliseconds: 500)
+        join(world, "p9")
+        world.run(milliseconds: 100)
+        #expect(world.replies("a").suffix(3) == ["ok at a", "ok at a", "ok at a"])
+        #expect(
+            world.events("b", connection: 9) == ["room.closed r 3", "participant.joined r 5"]
+        )
+    }
+
+    @Test func `positions are kept for those who are subscribed alone`() {
+        let world = world()
+        world.call("b", "events.subscribe", [:], connection: 9)
+        world.run(milliseconds: 50)
+        join(world, "p2")
+        world.run(milliseconds: 50)
+        #expect(world["b"].cluster.peers[NodeWorld.name("a")]?.positions == ["r": 3])
+        world["b"].cluster.connectionClosed(9)
+        #expect(world["b"].cluster.peers[NodeWorld.name("a")]?.positions == [:])
     }
 
     @Test func `a closed connection is sent nothing more`() {

@@ -96,6 +96,22 @@ import Testing
         #expect(journal.isTooLong && !isWritten)
     }
 
+    /// A new home may have read a write that was not answered, but none that was refused.
+    @Test(arguments: [false, true])
+    func `a change that was not answered may be written`(mayBeStored: Bool) throws {
+        let message = try #require(JournalEntry(entry(.changes)))
+        var journal = RoomJournal(last: 4)
+        journal.note([JournalRecord(key: "a", value: [1])])
+        #expect(journal.written == 0)
+        let hasBegun = journal.beginWriting(message)
+        #expect(hasBegun && journal.written == 1)
+        journal.giveUpWriting(mayBeStored: mayBeStored)
+        #expect(journal.written == (mayBeStored ? 1 : 0))
+        // Later changes are not in it.
+        journal.note([JournalRecord(key: "b", value: [1])])
+        #expect(journal.written == (mayBeStored ? 1 : 0))
+    }
+
     @Test func `replies and events wait in order for what came before them`() throws {
         var journal = RoomJournal()
         let empty = try #require(JournalEntry(entry(.changes)))

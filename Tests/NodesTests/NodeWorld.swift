@@ -39,6 +39,8 @@ final class NodeWorld {
         /// Messages about participants that came, and sessions that ended.
         var placed: [String] = []
         var warnings: [String] = []
+        /// Keys that it has written or removed in the registry, in order.
+        var written: [String] = []
 
         init(_ name: NodeName, boot: String, rooms: [String], at now: Instant) {
             self.name = name
@@ -124,6 +126,18 @@ final class NodeWorld {
     func kill(_ text: String) {
         self[text].isDead = true
         breakLinks(of: Self.name(text), after: 1)
+    }
+
+    /// Ends a node as its process ends on request; its rooms end with it.
+    func leave(_ text: String) {
+        deliver(to: Self.name(text)) { [self] node in
+            for room in node.rooms.keys.sorted() { close(room, node) }
+            carryOut(node)
+            node.cluster.endJournals()
+            carryOut(node)
+            node.cluster.leave()
+        }
+        after(milliseconds: 30) { [self] in kill(text) }
     }
 
     /// Lets a node stand still.

@@ -69,6 +69,7 @@ extension NodeWorld {
                 answer(number, outcome, node)
             }
         case .write(let number, let key, let value, let condition):
+            node.written.append(key)
             after(milliseconds: delay) { [self] in
                 guard canReach(node) else { return fail(number, node) }
                 if random.chance(lossChance) {

@@ -127,7 +127,7 @@ extension NodeWorld {
         }
     }
 
-    private func close(_ room: String, _ node: Node, reply: () -> Void = {}) {
+    func close(_ room: String, _ node: Node, reply: () -> Void = {}) {
         guard node.rooms[room] != nil else { return }
         var removed: [String: [UInt8]?] = [:]
         for key in (node.records[room] ?? [:]).keys { removed[key] = .some(nil) }

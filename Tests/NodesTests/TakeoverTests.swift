@@ -70,6 +70,36 @@ import Testing
         #expect(present?.sorted() == ["p/x", "p/y"])
     }
 
+    @Test func `of a call that may have taken effect nothing else is said`() throws {
+        let world = NodeWorld(["a", "b"])
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 100)
+        world.call("b", "room.get", ["room": "r"], id: 1)
+        world.run(milliseconds: 100)
+        world.call("b", "participant.join", ["room": "r", "participant": "x"], id: 2)
+        while try people(world).isEmpty { world.run(milliseconds: 1) }
+        world.stop("a", milliseconds: 60_000)
+        world.run(milliseconds: 3_500)
+        // The registry is away when the room should be taken over.
+        world.setAway(true)
+        world.run(milliseconds: 15_000)
+        #expect(world.replies("b") == ["ok at a", "outcome-unknown"])
+    }
+
+    @Test func `a node that is full leaves a lost node's rooms to others`() {
+        let world = NodeWorld(["a", "b", "c"])
+        for number in 1...10 {
+            world.call("a", "room.create", ["room": .string("r\(number)")], id: Int64(number))
+        }
+        world.run(milliseconds: 500)
+        var full = NodeLoad()
+        full.hasPlace = false
+        world["b"].cluster.note(full, at: world.now)
+        world.kill("a")
+        world.run(milliseconds: 6_000)
+        for number in 1...10 { #expect(world.homes(of: "r\(number)") == ["c"]) }
+    }
+
     /// Participants in a room's journal.
     private func people(_ world: NodeWorld) throws -> [String] {
         let messages = world.journals["r"]?.map(\.bytes) ?? []
