@@ -20,6 +20,26 @@ import Testing
         #expect(gaps.suffix(10).allSatisfy { $0 >= 3_000 }, "\(gaps)")
     }
 
+    /// What the publisher was not asked for in time is not its fault.
+    @Test func `a keyframe is overdue half a second after it was asked for`() {
+        var requests = KeyframeRequests()
+        let start = Instant(nanoseconds: 0)
+        _ = requests.wantClimb(
+            at: start,
+            bitrate: 0,
+            notBefore: start.advanced(milliseconds: 2_000)
+        )
+        var times: [Int64] = []
+        for milliseconds: Int64 in stride(from: 0, to: 4_000, by: 10) {
+            let now = start.advanced(milliseconds: milliseconds)
+            _ = requests.isDue(at: now)
+            if requests.isOverdue(after: 500_000_000, at: now) { times.append(milliseconds) }
+        }
+        #expect(times.first == 2_510 && times.last == 3_990)
+        requests.satisfy()
+        #expect(!requests.isOverdue(after: 500_000_000, at: start.advanced(milliseconds: 5_000)))
+    }
+
     /// Found by `make simulate SEED=8725`: requests had failed while the publisher was unreachable.
     @Test func `a returning publisher gets a request at once, after any failures`() {
         var requests = KeyframeRequests()

@@ -56,6 +56,8 @@ struct KeyframeRequests: BitwiseCopyable {
     /// Whether only subscribers wait that have a picture of a lower layer.
     private(set) var isClimb = false
     private(set) var lastAsked: Instant?
+    /// Time of the first request since a subscriber waits, or since the publisher was heard again.
+    private var firstAsked: Instant?
     private(set) var lastKeyframeAt: Instant?
     /// Whether a subscriber had waited for that keyframe.
     private var wasRequested = false
@@ -72,12 +74,10 @@ struct KeyframeRequests: BitwiseCopyable {
         }
     }
 
-    /// Time since which a subscriber has waited, and whether the publisher has been asked since.
-    var waiting: (since: Instant, isAsked: Bool)? {
-        switch state {
-        case .satisfied: nil
-        case .wanted(let since, _, let tries): (since, tries > 0)
-        }
+    /// Whether the publisher was asked more than so many nanoseconds ago, and has not sent one.
+    func isOverdue(after patience: Int64, at now: Instant) -> Bool {
+        guard case .wanted(_, _, let tries) = state, tries > 0, let firstAsked else { return false }
+        return now.nanoseconds(since: firstAsked) > patience
     }
 
     /// Time of the next request; `nil` if no subscriber waits.
@@ -204,6 +204,7 @@ struct KeyframeRequests: BitwiseCopyable {
         let again = now.advanced(milliseconds: Self.intervalMilliseconds << backoff)
         state = .wanted(since: since, askAt: again, tries: tries &+ 1)
         lastAsked = now
+        if tries == 0 { firstAsked = now }
         return true
     }
 }

@@ -165,10 +165,8 @@ extension Core {
 
     /// Whether the publisher was asked for a keyframe of the encoding and has not sent it in time.
     private func isKeyframeOverdue(of encoding: EncodingIndex, at now: Instant) -> Bool {
-        guard let waiting = receiver.encodings[encoding].keyframes.waiting, waiting.isAsked else {
-            return false
-        }
-        return now.nanoseconds(since: waiting.since) > FreezeDetector.keyframePatience
+        receiver.encodings[encoding].keyframes
+            .isOverdue(after: FreezeDetector.keyframePatience, at: now)
     }
 
     /// Returns the reason why packets of an encoding arrive and are not forwarded.

@@ -251,6 +251,24 @@ struct BandwidthEstimatorTests {
             let isDue = estimator.deadline.map { $0 <= now } ?? false
             #expect(!isDue)
         }
+        // When nothing is on the way any longer, nothing is left to be done.
+        for _ in 0..<100 {
+            now = now.advanced(milliseconds: 100)
+            estimator.expire(at: now)
+        }
+        #expect(estimator.deadline == nil)
+    }
+
+    @Test func `a leap of the subscriber's clock is told with its message`() {
+        var estimator = Self.estimator()
+        var sender = SteadySender()
+        sender.run(milliseconds: 3_000, &estimator)
+        #expect(!estimator.hasNewClock)
+        sender.clockOffset += 10_000_000_000
+        sender.run(milliseconds: 100, &estimator)
+        #expect(estimator.hasNewClock)
+        sender.run(milliseconds: 100, &estimator)
+        #expect(!estimator.hasNewClock)
     }
 
     @Test func `messages that are lost do not let the estimate lead`() {

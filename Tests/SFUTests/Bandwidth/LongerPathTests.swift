@@ -12,6 +12,8 @@ struct LongerPathTests {
         /// Whether one in two hundred packets is lost.
         var losesSome = false
         var losesMuch = false
+        /// Latest time of the last rule, in the milliseconds since the delay began.
+        var latest: Int64?
         var rules: [Contention.Rule]
     }
 
@@ -30,6 +32,7 @@ struct LongerPathTests {
         Row(
             testDescription: "a queue that drains first, then a leap",
             delay: { 80 + max(0, 100 - $0 / 20) },
+            latest: 5_000,
             rules: [.delay, .test, .longerPath, .delay]
         ),
         Row(
@@ -62,6 +65,7 @@ struct LongerPathTests {
         var contention = Contention()
         var rules: [Contention.Rule] = []
         var lastLoss = Int64.min / 2
+        var changed: Int64 = 0
         for millisecond in stride(from: -5_000 as Int64, to: 15_000, by: 10) {
             let sent = millisecond * 1_000_000
             let waited = millisecond < 0 ? 0 : row.delay(millisecond)
@@ -73,9 +77,13 @@ struct LongerPathTests {
                 lastLoss: lastLoss,
                 at: sent
             )
-            if rules.last != rule { rules.append(rule) }
+            if rules.last != rule {
+                rules.append(rule)
+                changed = millisecond
+            }
         }
         #expect(rules == row.rules)
+        if let latest = row.latest { #expect(changed <= latest) }
     }
 
     @Test func `a delay that is the path's own is measured from the last three seconds`() {

@@ -220,6 +220,21 @@ struct FreezeDetectorTests {
         #expect(detector.check(evidence).next.milliseconds(since: now) < 300)
     }
 
+    /// The worker stood still during a freeze that is in the account already.
+    @Test func `a time is counted once`() {
+        var detector = FreezeDetector()
+        for now in stride(from: Int64(20), through: 3_000, by: 20) {
+            var evidence = FreezeEvidence(now: instant(now))
+            evidence.stretch = .init(bindings: 1, openedAt: instant(0))
+            let isStanding = (1_000...1_600).contains(now)
+            evidence.leftAt = instant(isStanding ? 1_000 : now)
+            if isStanding { evidence.standstill = .known(.discarded) }
+            if now > 1_700 { evidence.stall = .init(from: instant(1_100), to: instant(1_580)) }
+            _ = detector.check(evidence)
+        }
+        #expect(detector.account(at: instant(3_000)).recent.map(\.reason) == [.discarded])
+    }
+
     @Test func `the list of freezes is bounded, and the sums are not`() {
         var detector = FreezeDetector()
         var now: Int64 = 0

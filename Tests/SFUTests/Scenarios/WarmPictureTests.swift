@@ -234,6 +234,22 @@ struct WarmPictureTests {
         #expect(call.keyframeRequests(at: 0) == 1)
     }
 
+    @Test func `a viewer whose path is full gets a keyframe instead`() throws {
+        var call = try Self.call(viewers: 1)
+        Self.send(0..<60, to: &call)
+        call.core.transports[1].bandwidth?.estimator.detectors.make(Detectors())
+        for (second, wait) in [20, 520].enumerated() {
+            let sent = Int64(second) * 1_000_000_000
+            call.core.transports[1].bandwidth?.estimator.detectors.value.queue
+                .add(sent: sent, arrived: sent + Int64(wait) * 1_000_000)
+        }
+        let isFull = call.core.transports[1].bandwidth?.isFull()
+        #expect(isFull == true)
+        #expect(Self.watch(&call).isEmpty)
+        call.run(milliseconds: 5)
+        #expect(call.keyframeRequests(at: 0) == 1)
+    }
+
     /// Forty viewers join a publisher of three encodings within 20 s.
     @Test(arguments: [false, true])
     func `40 newcomers in 20 s have a picture at once and cost 10 keyframes`(
