@@ -240,8 +240,10 @@ struct WarmPictureTests {
         call.core.transports[1].bandwidth?.estimator.detectors.make(Detectors())
         for (second, wait) in [20, 520].enumerated() {
             let sent = Int64(second) * 1_000_000_000
-            call.core.transports[1].bandwidth?.estimator.detectors.value.queue
-                .add(sent: sent, arrived: sent + Int64(wait) * 1_000_000)
+            call.core.transports[1].bandwidth?.estimator.detectors.value.noteArrival(
+                SentPackets.Entry(time: sent, bytes: 1_200, state: .inFlight),
+                sent + Int64(wait) * 1_000_000
+            )
         }
         let isFull = call.core.transports[1].bandwidth?.isFull()
         #expect(isFull == true)
