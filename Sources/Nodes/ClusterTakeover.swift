@@ -72,7 +72,8 @@ extension Cluster {
         guard let known = directory[room], let orphan = orphans.removeValue(forKey: room) else {
             return
         }
-        var hold = Hold(term: known.record.term + 1, exists: false, stage: .claiming(until: nil))
+        // The claim gets a later term.
+        var hold = Hold(term: known.record.term, exists: false, stage: .claiming(until: nil))
         hold.takeoverEnd = now.advanced(milliseconds: Self.linkMilliseconds)
         hold.formerHome = known.record.home
         hold.waiting = orphan.waiting.map(\.call)

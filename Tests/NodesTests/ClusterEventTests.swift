@@ -146,6 +146,19 @@ import Testing
         #expect(world["b"].cluster.counters.roomsTakenOver == 0)
     }
 
+    /// The process ended before the registry had taken the end of its rooms.
+    @Test func `the end of a room that its node told is not told again`() {
+        let world = world()
+        world.call("b", "events.subscribe", [:], connection: 9)
+        world.run(milliseconds: 50)
+        world.forgotten = [NodeWorld.name("a")]
+        world.leave("a")
+        world.run(milliseconds: 90_000)
+        #expect(world.events("b", connection: 9) == ["room.closed r 3"])
+        #expect(world.recordedHome(of: "r") == nil)
+        #expect(world["b"].cluster.peers.isEmpty)
+    }
+
     @Test func `a name that is given to another room at once is heard on`() {
         let world = world()
         let events: JSON = ["room.closed", "participant.*"]

@@ -89,6 +89,10 @@ final class NodeWorld {
     private var lives = 0
     /// Whether the broker answers nobody.
     var isAway = false
+    /// Nodes whose writes about rooms get lost.
+    var forgotten: Set<NodeName> = []
+    /// Milliseconds by which news of the registry come later to a node.
+    var lag: [NodeName: Int64] = [:]
     /// Chance that the answer to a write is lost, and that the write is lost with it.
     var lossChance = 0.0
 
@@ -280,10 +284,19 @@ extension NodeWorld {
 
     /// Home in the registry's record, if there is one.
     func recordedHome(of room: String) -> String? {
-        let key = "rooms.\(RoomKey.token(of: room))"
-        guard let value = store[key]?.value, let json = try? JSON(parsing: value),
-            case .string(let home) = json["home"], json["ended"] != true
+        guard let json = record(of: room), case .string(let home) = json["home"],
+            json["ended"] != true
         else { return nil }
         return home
+    }
+
+    /// Term in the registry's record, if there is one.
+    func recordedTerm(of room: String) -> Int64? {
+        guard case .integer(let term) = record(of: room)?["term"] else { return nil }
+        return term
+    }
+
+    private func record(of room: String) -> JSON? {
+        store["rooms.\(RoomKey.token(of: room))"]?.value.flatMap { try? JSON(parsing: $0) }
     }
 }

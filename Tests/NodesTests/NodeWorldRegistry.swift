@@ -70,6 +70,7 @@ extension NodeWorld {
             }
         case .write(let number, let key, let value, let condition):
             node.written.append(key)
+            guard !forgotten.contains(node.name) || !key.hasPrefix("rooms.") else { return }
             after(milliseconds: delay) { [self] in
                 guard canReach(node) else { return fail(number, node) }
                 if random.chance(lossChance) {
@@ -81,7 +82,7 @@ extension NodeWorld {
         }
     }
 
-    private func append(_ room: String, _ bytes: [UInt8], _ last: UInt64) -> RegistryOutcome {
+    func append(_ room: String, _ bytes: [UInt8], _ last: UInt64) -> RegistryOutcome {
         guard journals[room]?.last?.sequence ?? 0 == last else { return .conflict }
         sequence += 1
         journals[room, default: []].append(Message(sequence: sequence, bytes: bytes))
@@ -103,7 +104,7 @@ extension NodeWorld {
         store[key] = Entry(revision: revision, value: value)
         let update = RegistryUpdate.entry(key: key, revision: revision, value: value)
         for node in sorted where !node.knowsAway {
-            after(milliseconds: 3) { [self] in
+            after(milliseconds: 3 + (lag[node.name] ?? 0)) { [self] in
                 guard canReach(node) else { return }
                 deliver(to: node.name) { [self] in $0.cluster.receive(update, at: now) }
             }

@@ -31,6 +31,7 @@ import Testing
         #expect(world.replies("b") == ["ok at \(home.first ?? "none")"])
         #expect(world.replies("c") == ["already-exists"])
         #expect(world.recordedHome(of: "r") == home.first)
+        #expect(world.recordedTerm(of: "r") == 2)
         let people = world[home.first ?? "b"].records["r"]?.keys.filter { $0.hasPrefix("p/") }
         #expect(people?.sorted() == ["p/p1", "p/p2", "p/p3"])
         let expected =
@@ -84,6 +85,65 @@ import Testing
         world.setAway(true)
         world.run(milliseconds: 15_000)
         #expect(world.replies("b") == ["ok at a", "outcome-unknown"])
+    }
+
+    @Test func `nor if the new home cannot be reached`() throws {
+        let world = NodeWorld(["a", "b", "c"])
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 100)
+        var full = NodeLoad()
+        full.hasPlace = false
+        world["b"].cluster.note(full, at: world.now)
+        world.call("b", "participant.join", ["room": "r", "participant": "x"], id: 2)
+        while try people(world).isEmpty { world.run(milliseconds: 1) }
+        world.stop("a", milliseconds: 60_000)
+        let (b, c) = (NodeWorld.name("b"), NodeWorld.name("c"))
+        world.severed = [[b, c]]
+        world.breakLinks(of: b)
+        world.run(milliseconds: 20_000)
+        #expect(world.homes(of: "r").contains("c"))
+        #expect(world.replies("b") == ["outcome-unknown"])
+    }
+
+    @Test func `a node that stood still asks whose its rooms are before it answers`() {
+        let world = NodeWorld(["a", "b"])
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 100)
+        // What the registry tells of the others' doing comes long after the node is awake.
+        world.lag[NodeWorld.name("a")] = 10_000
+        world.stop("a", milliseconds: 8_000)
+        world.run(milliseconds: 7_000)
+        #expect(world.recordedHome(of: "r") == "b")
+        world.call("a", "room.get", ["room": "r"], id: 8)
+        world.run(milliseconds: 2_500)
+        #expect(world.replies("a").last == "ok at b")
+    }
+
+    @Test func `what the lost home writes while its journal is read counts too`() throws {
+        let world = NodeWorld(["a", "b"])
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 100)
+        joins(world, "a", 1)
+        let lost = world["a"]
+        world.kill("a")
+        while world["b"].cluster.holds["r"]?.contents == nil { world.run(milliseconds: 1) }
+        var late = JournalEntry(
+            kind: .changes,
+            isLast: true,
+            group: 1_000,
+            term: 1,
+            clock: JournalClock(instant: world.now, unixTime: 0),
+            home: lost.name,
+            boot: lost.boot
+        )
+        late.records = [JournalRecord(key: "p/late", value: [1])]
+        let last = try #require(world.journals["r"]?.last?.sequence)
+        // Before the new home's first write.
+        let outcome = world.append("r", late.encoded, last)
+        #expect(outcome != .conflict)
+        world.run(milliseconds: 1_000)
+        let people = world["b"].records["r"]?.keys.filter { $0.hasPrefix("p/") }
+        #expect(people?.sorted() == ["p/late", "p/p1"])
     }
 
     @Test func `a node that is full leaves a lost node's rooms to others`() {
