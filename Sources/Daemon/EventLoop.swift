@@ -329,7 +329,7 @@ struct EventLoop: ~Copyable {
             sendPlace(message, to: node, asHome: asHome)
         case .exit:
             hasEnded = true
-            leaveCluster()
+            leaveCluster(by: exitDeadline)
         }
     }
 

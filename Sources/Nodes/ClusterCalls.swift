@@ -31,8 +31,10 @@ extension Cluster {
             return forward(call, to: known.record, at: now)
         }
         if creates { return place(call, room, at: now) }
-        if directory[room] != nil || call.wasLookedUp { return execute(call) }
-        lookUp(call, room)
+        guard directory[room] != nil || call.wasLookedUp else { return lookUp(call, room) }
+        // With its room everything ended that could tell whether the call took effect.
+        if call.firstNumber != nil { return refuse(call, .outcomeUnknown(setup.name)) }
+        execute(call)
     }
 
     /// Executes a call for a room of this node, or lets it wait until the name is settled.

@@ -184,11 +184,13 @@ extension Cluster {
     /// Forgets a closed connection of this node.
     package mutating func connectionClosed(_ connection: UInt64) {
         guard let subscription = subscriptions.removeValue(forKey: connection) else { return }
-        // Positions tell a subscription where it was; with the last one they are of no use.
-        if subscriptions.isEmpty { for node in peers.keys { peers[node]?.positions = [:] } }
         for (node, attachment) in subscription.attachments where attachment.isAsked {
             if peers[node]?.link == .up { emit(.send(node, .closed(connection: connection))) }
         }
+        // Positions tell a subscription where it was; with the last one they are of no use. Who can
+        // be reached tells them again when somebody subscribes.
+        guard subscriptions.isEmpty else { return }
+        for (node, peer) in peers where peer.link == .up { peers[node]?.positions = [:] }
     }
 
     /// Passes an event of another node on.

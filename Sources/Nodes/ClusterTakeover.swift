@@ -47,6 +47,8 @@ extension Cluster {
 
     /// Takes over rooms whose turn at this node has come, and answers calls that waited too long.
     mutating func expireOrphans(at now: Instant) {
+        var places = load.places
+        if !orphans.isEmpty { places -= holds.values.count { $0.takesOver && !$0.exists } }
         for (room, orphan) in orphans {
             guard isOrphan(room, at: now) else {
                 orphans[room] = nil
@@ -59,11 +61,12 @@ extension Cluster {
                 let home = directory[room]?.record.home ?? setup.name
                 for (call, _) in late { refuse(call, .nodeUnreachable(home)) }
             }
-            guard isSynced, load.hasPlace, members.isCurrent(at: now),
+            guard isSynced, places > 0, members.isCurrent(at: now),
                 let lost = directory[room]?.record.home,
                 let turn = members.turn(for: room, of: lost),
                 now.milliseconds(since: orphan.since) >= Int64(turn) * Self.turnMilliseconds
             else { continue }
+            places -= 1
             beginTakeover(of: room, at: now)
         }
     }
@@ -156,6 +159,8 @@ extension Cluster {
             return bury(room, at: now)
         }
         holds[room]?.exists = true
+        // Until the number is told again.
+        load.places = max(0, load.places - 1)
         counters.roomsTakenOver &+= 1
         let seen = positions.removeValue(forKey: room)
         journaling.rooms[room]?.told = events.last?.seq ?? 0

@@ -34,8 +34,8 @@ package struct NodeLoad: Hashable, Sendable {
     package var load = 0.0
     package var rooms = 0
     package var participants = 0
-    /// Whether there is a place for one more room; the record does not tell it.
-    package var hasPlace = true
+    /// Rooms for which there is still a place; the record does not tell it.
+    package var places = Int.max
 
     package init() {}
 }

@@ -92,7 +92,7 @@ import Testing
         world.call("a", "room.create", ["room": "r"])
         world.run(milliseconds: 100)
         var full = NodeLoad()
-        full.hasPlace = false
+        full.places = 0
         world["b"].cluster.note(full, at: world.now)
         world.call("b", "participant.join", ["room": "r", "participant": "x"], id: 2)
         while try people(world).isEmpty { world.run(milliseconds: 1) }
@@ -153,11 +153,38 @@ import Testing
         }
         world.run(milliseconds: 500)
         var full = NodeLoad()
-        full.hasPlace = false
+        full.places = 0
         world["b"].cluster.note(full, at: world.now)
         world.kill("a")
         world.run(milliseconds: 6_000)
         for number in 1...10 { #expect(world.homes(of: "r\(number)") == ["c"]) }
+    }
+
+    @Test func `a node takes no more rooms than it has places for`() {
+        let world = NodeWorld(["a", "b", "c"])
+        for number in 1...10 {
+            world.call("a", "room.create", ["room": .string("r\(number)")], id: Int64(number))
+        }
+        world.run(milliseconds: 500)
+        var load = NodeLoad()
+        load.places = 2
+        world["b"].cluster.note(load, at: world.now)
+        world.kill("a")
+        world.run(milliseconds: 8_000)
+        let homes = (1...10).flatMap { world.homes(of: "r\($0)") }
+        #expect(homes.count == 10 && homes.count { $0 == "b" } == 2)
+    }
+
+    @Test func `nor if the room ended with its home`() throws {
+        let world = NodeWorld(["a", "b"])
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 100)
+        world.call("b", "participant.join", ["room": "r", "participant": "x"], id: 2)
+        while try people(world).isEmpty { world.run(milliseconds: 1) }
+        world.stop("a", milliseconds: 60_000)
+        world.journals = [:]
+        world.run(milliseconds: 12_000)
+        #expect(world.replies("b") == ["outcome-unknown"])
     }
 
     /// Participants in a room's journal.

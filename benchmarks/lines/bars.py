@@ -50,7 +50,7 @@ def verdict(line: Line, ours: list[table.Row], direct: list[table.Row]) -> list[
     if is_constant(line) and switches is not None:
         most = statistics.mean(row["seconds"] for row in ours) / SECONDS_A_SWITCH
         if switches > most:
-            missed.append(f"more than {most:.0f} switch")
+            missed.append(f"more than {most:g} switch{'' if most == 1 else 'es'}")
     return missed
 
 

@@ -195,9 +195,9 @@ async def mutes(options: Options) -> list[Figure]:
                 await at_a.call("participant.hardMute", room=room, participant="publisher",
                                 media=["audio", "video"])  # fmt: skip
                 took.append(time.monotonic() - begin)
-                before = [await sent(ipc) for ipc in far]
+                before = await asyncio.gather(*map(sent, far))
                 await asyncio.sleep(0.03)
-                after += sum([await sent(ipc) for ipc in far]) - sum(before)
+                after += sum(await asyncio.gather(*map(sent, far))) - sum(before)
                 await at_a.call("participant.hardUnmute", room=room, participant="publisher",
                                 media=["audio", "video"])  # fmt: skip
                 await asyncio.sleep(0.03)

@@ -85,7 +85,7 @@ struct ClusterService {
         load.load = control.meanLoad
         load.rooms = control.roomCount
         load.participants = control.participantCount
-        load.hasPlace = control.roomCount < control.roomLimit
+        load.places = max(0, control.roomLimit - control.roomCount)
         core.note(load, at: now)
     }
 

@@ -184,16 +184,18 @@ extension EventLoop {
     }
 
     /// Takes this node out of the registry, so that nobody waits for its lease to end.
-    mutating func leaveCluster() {
+    mutating func leaveCluster(by deadline: Instant?) {
         cluster?.withCore { $0.endJournals() }
         carryOutCluster(at: .monotonic())
         cluster?.withCore { $0.leave() }
         carryOutCluster(at: .monotonic())
-        cluster?.registry.finish(milliseconds: Self.leaveMilliseconds)
+        let left = deadline.map { max(0, $0.milliseconds(since: .monotonic())) }
+        let wait = min(left ?? Self.leaveMilliseconds, Self.leaveMilliseconds)
+        cluster?.registry.finish(milliseconds: Int(wait))
     }
 
     /// Longest wait for the registry at the end.
-    private static let leaveMilliseconds = 500
+    private static let leaveMilliseconds: Int64 = 500
 
     /// Takes a reply of the control plane.
     mutating func answer(_ id: ConnectionID, _ line: [UInt8], at now: Instant) {

@@ -76,7 +76,7 @@ package struct LinkShares: ~Copyable {
     /// Distributes `limit` bits a second, of which `other` are for what is no video.
     ///
     /// `isFull` says that packets sent now are queued for long, or lost; then no encoding is kept
-    /// that does not fit.
+    /// that does not fit, but for `settlingMilliseconds` after a raise.
     package mutating func share(
         _ claims: [Claim],
         within limit: Int,
