@@ -42,11 +42,6 @@ package struct LinkShares: ~Copyable {
     static let maximumDoublings: Int64 = 2
     /// Milliseconds after a raise within which a reduction means that it failed.
     static let trialMilliseconds: Int64 = 20_000
-    /// Milliseconds after a raise in which the keyframe that it brings may fill the path.
-    ///
-    /// Video is paced meanwhile, and what was raised counts with that keyframe, so neither says
-    /// that it is too much.
-    static let settlingMilliseconds: Int64 = 1_200
     /// Time that an estimate needs to recover after it overshot the path's capacity.
     private static let dipMilliseconds: Int64 = 2_000
     /// Milliseconds for which the lowest encodings alone must be too much before one of them is
@@ -76,7 +71,7 @@ package struct LinkShares: ~Copyable {
     /// Distributes `limit` bits a second, of which `other` are for what is no video.
     ///
     /// `isFull` says that packets sent now are queued for long, or lost; then no encoding is kept
-    /// that does not fit, but for `settlingMilliseconds` after a raise.
+    /// that does not fit.
     package mutating func share(
         _ claims: [Claim],
         within limit: Int,
@@ -95,10 +90,7 @@ package struct LinkShares: ~Copyable {
             append(claim, upTo: ceiling, mayPause: mayPause)
         }
         let isDip = isDip(to: limit, beside: other, isFull: isFull, at: now)
-        let isSettling =
-            lastRise.map { now.milliseconds(since: $0) < Self.settlingMilliseconds } ?? false
-        let enough = isSettling ? max(limit, other + allocation.held) : limit
-        allocation.share(enough, beside: other, isDip: isDip)
+        allocation.share(limit, beside: other, isDip: isDip)
         var result = Result(
             wanted: other + allocation.wanted,
             allocated: other + allocation.given,
