@@ -19,7 +19,7 @@ struct PlaceWorld {
         /// Whether it stands still: what comes waits.
         var isStopped = false
         var waiting: [(from: String, isFromHome: Bool, bytes: [UInt8])] = []
-        /// What its control plane has saved for another process.
+        /// Records that its control plane has saved for another process.
         var saved: [String: [UInt8]] = [:]
         let setup: ControlSetup
 

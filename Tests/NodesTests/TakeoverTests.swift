@@ -109,7 +109,7 @@ import Testing
         let world = NodeWorld(["a", "b"])
         world.call("a", "room.create", ["room": "r"])
         world.run(milliseconds: 100)
-        // What the registry tells of the others' doing comes long after the node is awake.
+        // News of the registry come long after the node is awake.
         world.lag[NodeWorld.name("a")] = 10_000
         world.stop("a", milliseconds: 8_000)
         world.run(milliseconds: 7_000)

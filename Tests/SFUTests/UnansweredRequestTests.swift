@@ -20,7 +20,7 @@ import Testing
         #expect(gaps.suffix(10).allSatisfy { $0 >= 3_000 }, "\(gaps)")
     }
 
-    /// What the publisher was not asked for in time is not its fault.
+    /// A request that sfud held back is not the publisher's fault.
     @Test func `a keyframe is overdue half a second after it was asked for`() {
         var requests = KeyframeRequests()
         let start = Instant(nanoseconds: 0)

@@ -162,7 +162,7 @@ struct BandwidthEstimator: ~Copyable {
         }
         var situation = situation
         if !isAnswered {
-            // What was known of the path says nothing any more.
+            // The last signs of congestion are too old to count.
             situation.isCongested = false
             situation.waiting = 0
         }
