@@ -115,16 +115,27 @@ struct BinaryCheckTests {
     @Test(arguments: programs)
     func `only a program with a version is taken`(_ program: Program) throws {
         try withSocketPath { path in
-            try Data(program.text.utf8).write(to: URL(filePath: path))
-            try FileManager.default.setAttributes(
-                [.posixPermissions: program.mode],
-                ofItemAtPath: path
-            )
+            try Self.write(program.text, mode: program.mode, to: path)
             let begin = Instant.monotonic()
             let outcome = Self.outcome(of: path)
             #expect(outcome.contains(program.expected), "\(outcome)")
             #expect(Instant.monotonic().milliseconds(since: begin) < 5_000)
         }
+    }
+
+    /// Writes a program that can be started at once.
+    ///
+    /// Another process does it: a file that is open for writing cannot be executed (`ETXTBSY`), and
+    /// what other tests fork while this process writes has it open until it becomes its program.
+    static func write(_ text: String, mode: Int, to path: String) throws {
+        let source = path + ".text"
+        try Data(text.utf8).write(to: URL(filePath: source))
+        let install = try Process.run(
+            URL(filePath: "/usr/bin/install"),
+            arguments: ["-m", String(mode, radix: 8), source, path]
+        )
+        install.waitUntilExit()
+        try #require(install.terminationStatus == 0)
     }
 
     /// Returns the version or the refusal.
@@ -148,9 +159,9 @@ struct BinaryCheckTests {
     @Test(.enabled(if: getuid() == 0, "only root can give files away"))
     func `somebody else's program is refused`() throws {
         try withSocketPath { path in
-            try Data("#!/bin/sh\necho sfud 1.0.0".utf8).write(to: URL(filePath: path))
+            try Self.write("#!/bin/sh\necho sfud 1.0.0", mode: 0o755, to: path)
             try FileManager.default.setAttributes(
-                [.posixPermissions: 0o755, .ownerAccountID: 65_534],
+                [.ownerAccountID: 65_534],
                 ofItemAtPath: path
             )
             #expect(Self.outcome(of: path).contains("belongs to neither root nor sfud's user"))
