@@ -349,6 +349,27 @@ import WorkerInterface
         #expect(Self.given(&shares, Self.claims(1), 2_000_000, at: 47_000) == [2])
     }
 
+    @Test func `the rest after a failed raise is short where the path has become wider since`() {
+        var shares = LinkShares()
+        _ = Self.given(&shares, Self.claims(2), 300_000, isFull: true, at: 0)
+        #expect(Self.given(&shares, Self.claims(1), 1_000_000, at: 5_000) == [2])
+        #expect(Self.given(&shares, Self.claims(2), 300_000, isFull: true, at: 6_000) == [1])
+        // No wider than at the raise, not delivered, or too soon.
+        #expect(Self.given(&shares, Self.claims(1), 1_499_999, at: 12_000) == [1])
+        #expect(Self.given(&shares, Self.claims(1), 1_500_000, isFull: true, at: 12_100) == [1])
+        var early = LinkShares()
+        _ = Self.given(&early, Self.claims(2), 300_000, isFull: true, at: 0)
+        _ = Self.given(&early, Self.claims(1), 1_000_000, at: 5_000)
+        _ = Self.given(&early, Self.claims(2), 300_000, isFull: true, at: 6_000)
+        #expect(Self.given(&early, Self.claims(1), 1_500_000, at: 10_900) == [1])
+        #expect(Self.given(&early, Self.claims(1), 1_000_000, at: 11_000) == [2])
+        #expect(Self.given(&shares, Self.claims(1), 1_500_000, at: 12_200) == [2])
+        // A failure on the wider path counts as the first one.
+        #expect(Self.given(&shares, Self.claims(2), 300_000, isFull: true, at: 13_000) == [1])
+        #expect(Self.given(&shares, Self.claims(1), 1_500_000, at: 42_900) == [1])
+        #expect(Self.given(&shares, Self.claims(1), 1_500_000, at: 43_000) == [2])
+    }
+
     @Test func `a video that is not sent at all comes back sooner than a higher encoding`() {
         var shares = LinkShares()
         for at in [0, 3_000] as [Int64] {

@@ -44,6 +44,9 @@ package struct LinkShares: ~Copyable {
     static let trialMilliseconds: Int64 = 20_000
     /// Time that an estimate needs to recover after it overshot the path's capacity.
     private static let dipMilliseconds: Int64 = 2_000
+    /// Growth of the limit, as a multiple of what it was at a raise that failed, from which the
+    /// path is another one.
+    static let widerFactor = 1.5
     /// Milliseconds for which the lowest encodings alone must be too much before one of them is
     /// withheld.
     static let patienceMilliseconds: Int64 = 3_000
@@ -59,6 +62,9 @@ package struct LinkShares: ~Copyable {
     private var exceededSince: Instant?
     private var starvedSince: Instant?
     private var lastFall: Instant?
+    /// Limit at the last raise, and the one that ends the rest after a raise that failed.
+    private var limitAtRise = 0
+    private var widerLimit: Int?
 
     package init() {}
 
@@ -66,6 +72,7 @@ package struct LinkShares: ~Copyable {
     package mutating func forget() {
         (rest, lastRise, lastFall, exceededSince, starvedSince) = (nil, nil, nil, nil, nil)
         failures = 0
+        widerLimit = nil
     }
 
     /// Distributes `limit` bits a second, of which `other` are for what is no video.
@@ -80,6 +87,7 @@ package struct LinkShares: ~Copyable {
         at now: Instant
     ) -> Result {
         allocation.removeAll()
+        if !isFull { endRest(within: limit) }
         let mayRise = !isFull && rest.map { $0 <= now } ?? true
         let mayReturn =
             !isFull
@@ -107,7 +115,7 @@ package struct LinkShares: ~Copyable {
             let share = Allocation.riseShare / Allocation.returnShare
             result.next = other + Int(Double(result.next - other) * share)
         }
-        if hasFallen { noteFall(at: now) } else if hasRisen { lastRise = now }
+        if hasFallen { noteFall(at: now) } else if hasRisen { noteRise(within: limit, at: now) }
         return result
     }
 
@@ -167,6 +175,21 @@ package struct LinkShares: ~Copyable {
         return now.milliseconds(since: since) < Self.dipMilliseconds
     }
 
+    private mutating func noteRise(within limit: Int, at now: Instant) {
+        lastRise = now
+        limitAtRise = limit
+    }
+
+    /// Shortens the rest after a raise that failed where the path has become wider since.
+    ///
+    /// The raise may have failed only because its keyframe filled a path that was narrow then.
+    private mutating func endRest(within limit: Int) {
+        guard let wider = widerLimit, limit >= wider else { return }
+        widerLimit = nil
+        failures = 0
+        rest = lastFall?.advanced(milliseconds: Self.restMilliseconds)
+    }
+
     private mutating func noteFall(at now: Instant) {
         lastFall = now
         let isFailure = lastRise.map { now.milliseconds(since: $0) < Self.trialMilliseconds }
@@ -176,6 +199,7 @@ package struct LinkShares: ~Copyable {
             return rest = max(rest ?? end, end)
         }
         rest = now.advanced(milliseconds: Self.failedMilliseconds << failures)
+        widerLimit = Int(Double(limitAtRise) * Self.widerFactor)
         failures = min(failures + 1, Self.maximumDoublings)
     }
 }
