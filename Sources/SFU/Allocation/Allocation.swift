@@ -93,6 +93,15 @@ struct Allocation: ~Copyable {
         return sum + livelier
     }
 
+    /// Sum of the lowest rungs, in bits a second.
+    var least: Int {
+        var sum = 0
+        for index in 0..<claims.count where claims[index].count > 0 {
+            sum += bitrate(of: index, at: 0)
+        }
+        return sum
+    }
+
     /// Sum of the allotted rungs, in bits a second.
     var given: Int { total }
 

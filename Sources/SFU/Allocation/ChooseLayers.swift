@@ -56,6 +56,7 @@ extension LayerAllocator {
             isProbed ? other + allocation.wanted : 0,
             allocated: other + allocation.given,
             next: allocation.needed.map { other + $0 } ?? 0,
+            least: other + allocation.least,
             isStarved: isProbed && allocation.given == 0
         )
     }

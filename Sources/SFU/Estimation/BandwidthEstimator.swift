@@ -48,6 +48,8 @@ struct BandwidthEstimator: ~Copyable {
     var allocated = 0.0
     var next = 0.0
     var isStarved = false
+    /// Bits a second that the lowest layers need beside all else; it fits in beside the flag.
+    var least: Float = 0
     /// Estimate in bits a second.
     var current: Double
     var cause = BandwidthExplanation.Cause.start
@@ -110,11 +112,13 @@ struct BandwidthEstimator: ~Copyable {
     /// Sets the demand, which bounds probing, the allocated bitrate, and the estimate that would
     /// allow one more layer (0 if none is held back), all in bits a second.
     ///
-    /// `isStarved` says that video is in demand and none is allocated.
+    /// `isStarved` says that video is in demand and none is allocated; `least` is what the lowest
+    /// layers need, which a download that begins beside them does not take at once.
     mutating func setWanted(
         _ bitsPerSecond: Int,
         allocated: Int,
         next: Int = 0,
+        least: Int = 0,
         isStarved: Bool = false
     ) {
         wanted = Double(max(0, bitsPerSecond))
@@ -122,6 +126,7 @@ struct BandwidthEstimator: ~Copyable {
         prober.noteDemand(wanted)
         self.allocated = Double(max(0, allocated))
         self.next = Double(max(0, next))
+        self.least = Float(max(0, least))
     }
 
     /// Does time-driven work that is due; calling it early does no harm.

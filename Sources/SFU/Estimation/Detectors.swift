@@ -14,6 +14,14 @@ struct Detectors {
     private static let someLoss = 0.02
     private static let notableLoss = 0.03
     private static let littleWait = 30_000_000.0
+    /// Growth of the delay in milliseconds a millisecond, and queuing delay in nanoseconds, below
+    /// which nearly all that is sent is delivered.
+    private static let fastGrowth = 0.1
+    private static let unbearableWait = 400_000_000.0
+    /// Acknowledged rate as a multiple of what the lowest layers need from which it is ample, and
+    /// the nanoseconds after it for which they are kept beside growing queues of others.
+    private static let ample = 2.0
+    private static let keeping: Int64 = 10_000_000_000
     /// Queuing delay in nanoseconds below which there is no queue.
     private static let noWait: Int64 = 10_000_000
     /// Bytes of a full packet, which every other packet may find on its way.
@@ -24,6 +32,8 @@ struct Detectors {
     private(set) var trendline = Trendline()
     private(set) var queue = StandingQueue()
     private var contention = Contention()
+    /// Time when far more than the lowest layers need was last acknowledged, in nanoseconds.
+    private var lastAmple = Int64.min / 2
     /// Send time of the last lost packet, in nanoseconds.
     private var lastLoss = Int64.min / 2
     private(set) var acknowledged = AcknowledgedRate()
@@ -92,6 +102,24 @@ struct Detectors {
     /// Whether packets sent now are queued for long, or lost.
     var isFull: Bool { queue.latest > Self.longWait || losses.averageLoss > Self.muchLoss }
 
+    /// Returns the rate of the lowest layers for a while after far more was delivered, else 0.
+    ///
+    /// A download that begins on the path fills its queue in a moment, and goes on filling it
+    /// however little is sent here: to take the last layer off for it would free nothing. On a path
+    /// that has never carried more, the lowest layers themselves may be too much.
+    private mutating func kept(_ least: Double, at now: Int64) -> Double {
+        if let rate = acknowledged.bitsPerSecond, rate >= Self.ample * least { lastAmple = now }
+        return deliversNearlyAll && now &- lastAmple < Self.keeping ? least : 0
+    }
+
+    /// Whether the path delivers nearly all that is sent, though others may fill its queue.
+    ///
+    /// A path that carries less than is sent loses the rest, or its queue grows by it.
+    var deliversNearlyAll: Bool {
+        trendline.lastSlope < Self.fastGrowth && losses.averageLoss < Self.muchLoss
+            && queue.delay < Self.unbearableWait
+    }
+
     /// Whether packets are lost while there is no queue.
     var losesWithoutQueue: Bool {
         losses.averageLoss > Self.notableLoss && queue.delay < Self.littleWait
@@ -109,6 +137,7 @@ struct Detectors {
         roundTrip: Int64?,
         isApplicationLimited: Bool,
         isProbed: Bool,
+        least: Double,
         bounds: ClosedRange<Double>,
         at now: Int64
     ) -> RateControl.Input {
@@ -128,6 +157,7 @@ struct Detectors {
             isQueueOfProbe: isProbed && wait < Self.standingWait,
             fair: events.fairRate(roundTrip: roundTrip),
             floor: events.floor(roundTrip: roundTrip, at: now),
+            least: kept(least, at: now),
             isApplicationLimited: isApplicationLimited,
             bounds: bounds
         )

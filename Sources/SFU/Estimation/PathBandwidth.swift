@@ -61,7 +61,7 @@ struct PathBandwidth: ~Copyable {
     /// Neither the old path's capacity nor the losses at its end say anything about the new one.
     mutating func restart(at now: Instant) {
         let (wanted, allocated) = (estimator.wanted, estimator.allocated)
-        let (next, isStarved) = (estimator.next, estimator.isStarved)
+        let (next, least, isStarved) = (estimator.next, estimator.least, estimator.isStarved)
         estimator = BandwidthEstimator(
             at: now,
             startBitrate: Self.startBitrate,
@@ -71,6 +71,7 @@ struct PathBandwidth: ~Copyable {
             Int(saturating: wanted),
             allocated: Int(saturating: allocated),
             next: Int(saturating: next),
+            least: Int(saturating: Double(least)),
             isStarved: isStarved
         )
         firstReport = nil

@@ -53,9 +53,14 @@ struct RateControl {
         var fair: Double
         /// Rate below which growing queues do not reduce the rate.
         var floor: Double
+        /// Rate that the lowest layers need, if it is to be kept, else 0.
+        var least: Double
         /// Whether the sender is application-limited, so the acknowledged rate shows no path limit.
         var isApplicationLimited: Bool
         var bounds: ClosedRange<Double>
+
+        /// Rate below which no reduction goes.
+        var lowest: Double { max(bounds.lowerBound, least) }
     }
 
     /// Takes one step.
@@ -98,8 +103,9 @@ struct RateControl {
         if estimate > fair {
             guard now &- (lastDecrease ?? .min / 2) > input.roundTrip else { return false }
             lastDecrease = now
-            estimate = max(fair, estimate * Self.decrease, input.bounds.lowerBound)
-            return true
+            let before = estimate
+            estimate = min(before, max(fair, before * Self.decrease, input.lowest))
+            return estimate < before
         }
         guard !input.isApplicationLimited, let since = lastIncrease else { return false }
         let seconds = min(Double(max(0, now &- since)) / 1e9, 1)
@@ -116,7 +122,7 @@ struct RateControl {
         state = .hold
         beforeTest = estimate
         guard let acknowledged = input.acknowledged else { return }
-        estimate = min(estimate, max(Self.testing * acknowledged, input.bounds.lowerBound))
+        estimate = min(estimate, max(Self.testing * acknowledged, input.lowest))
     }
 
     /// Takes a rate that was measured by other means, in bits a second.
@@ -149,7 +155,7 @@ struct RateControl {
         state = .hold
         let before = estimate
         guard let average = input.acknowledged else {
-            estimate = max(estimate / 2, input.bounds.lowerBound)
+            estimate = min(before, max(before / 2, input.lowest))
             lastDecrease = now
             return estimate < before
         }
@@ -161,7 +167,7 @@ struct RateControl {
         }
         if acknowledged < capacity.lower || acknowledged > capacity.upper { capacity.reset() }
         capacity.noteOveruse(acknowledged)
-        estimate = min(estimate, max(target, input.bounds.lowerBound))
+        estimate = min(estimate, max(target, input.lowest))
         lastDecrease = now
         return estimate < before
     }

@@ -155,6 +155,7 @@ extension BandwidthEstimator {
             roundTrip: roundTrip,
             isApplicationLimited: load.isLimited,
             isProbed: prober.hasProbed(within: RateControl.settling &+ (roundTrip ?? 0), at: now),
+            least: min(Double(least), maximum),
             bounds: Self.minimum...maximum,
             at: now
         )

@@ -32,7 +32,8 @@ struct Trendline {
     private var origin: Int64 = 0
     private var sum = 0.0
     private var smoothed = 0.0
-    private var lastSlope = 0.0
+    /// Milliseconds by which the one-way delay last grew in a millisecond.
+    private(set) var lastSlope = 0.0
     private var timeOver = -1.0
     private var timesOver = 0
     private var threshold = 12.5

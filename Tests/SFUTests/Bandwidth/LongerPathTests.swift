@@ -112,6 +112,7 @@ struct LongerPathTests {
                 isQueueOfProbe: false,
                 fair: 1_000_000,
                 floor: 0,
+                least: 0,
                 isApplicationLimited: true,
                 bounds: 10_000...700_000
             )
