@@ -15,11 +15,7 @@ struct LinkOpener {
     /// Returns the text of a datagram; `nil` if it is not genuine or has come before.
     mutating func open(_ datagram: LinkDatagram) -> [UInt8]? {
         guard window.isNew(datagram.counter),
-            let text = cipher.open(
-                datagram.sealed,
-                counter: datagram.counter,
-                header: datagram.header
-            )
+            let text = cipher.open(datagram.bytes, counter: datagram.counter)
         else { return nil }
         window.accept(datagram.counter)
         return text
@@ -42,7 +38,7 @@ struct LinkSealer {
     mutating func seal(_ text: [UInt8]) -> [UInt8]? {
         counter &+= 1
         let header = LinkDatagram.header(association, counter)
-        return cipher.seal(text, counter: counter, header: header).map { header + $0 }
+        return cipher.seal(text, counter: counter, after: header)
     }
 }
 
@@ -52,8 +48,8 @@ struct LinkSealer {
 struct LinkDatagram {
     let association: UInt64
     let counter: UInt64
-    let header: [UInt8]
-    let sealed: [UInt8]
+    /// All of it, with its header and tag.
+    let bytes: [UInt8]
 
     static let version: UInt8 = 1
     static let headerLength = 20
@@ -61,22 +57,24 @@ struct LinkDatagram {
     static let overhead = headerLength + LinkCipher.tagLength
 
     static func header(_ association: UInt64, _ counter: UInt64) -> [UInt8] {
-        var writer = RecordWriter(type: version)
-        writer.bytes.append(0)
-        writer.number(association)
-        writer.number(counter)
-        return writer.bytes
+        var header: [UInt8] = []
+        header.reserveCapacity(headerLength)
+        header.append(version)
+        header.append(bigEndian: 0 as UInt8)
+        header.append(bigEndian: 0 as UInt16)
+        header.append(bigEndian: association)
+        header.append(bigEndian: counter)
+        return header
     }
 
     init?(_ datagram: [UInt8]) {
         guard datagram.count >= Self.overhead, datagram[0] == Self.version else { return nil }
-        header = Array(datagram.prefix(Self.headerLength))
-        sealed = Array(datagram.dropFirst(Self.headerLength))
-        var reader = RecordReader(rest: header.dropFirst(4))
+        var reader = RecordReader(rest: datagram[4..<Self.headerLength])
         guard let association: UInt64 = reader.number(), let counter: UInt64 = reader.number()
         else { return nil }
         self.association = association
         self.counter = counter
+        bytes = datagram
     }
 }
 

@@ -8,6 +8,8 @@ import WorkerInterface
 final class LinkCipher {
     private let context: OpaquePointer
     private let vector: [UInt8]
+    /// The last nonce; its storage is kept.
+    private var nonce: [UInt8]
     private let isSealing: Bool
 
     static let tagLength = 16
@@ -21,6 +23,7 @@ final class LinkCipher {
         else { return nil }
         unsafe self.context = context
         vector = keys.vector
+        nonce = keys.vector
         self.isSealing = isSealing
         let kind = unsafe EVP_aes_256_gcm()
         guard
@@ -30,72 +33,97 @@ final class LinkCipher {
 
     deinit { unsafe EVP_CIPHER_CTX_free(context) }
 
-    /// Nonce of a datagram: the initial vector with the counter in its low bytes (RFC 8446 §5.3).
-    private func nonce(_ counter: UInt64) -> [UInt8] {
-        var nonce = vector
+    /// Sets the nonce of a datagram: the initial vector with the counter in its low bytes
+    /// (RFC 8446 §5.3).
+    private func setNonce(_ counter: UInt64) {
         for index in 0..<8 {
-            nonce[4 + index] ^= UInt8(truncatingIfNeeded: counter >> (56 - 8 * UInt64(index)))
+            let byte = UInt8(truncatingIfNeeded: counter >> (56 - 8 * UInt64(index)))
+            nonce[4 + index] = vector[4 + index] ^ byte
         }
-        return nonce
     }
 
-    /// Returns the sealed text with its tag; a counter is used once.
-    func seal(_ text: [UInt8], counter: UInt64, header: [UInt8]) -> [UInt8]? {
-        guard isSealing, var sealed = run(text[...], counter, header) else { return nil }
-        var tag = [UInt8](repeating: 0, count: Self.tagLength)
-        let isDone = unsafe tag.withUnsafeMutableBytes { bytes in
+    /// Returns a datagram: the header as it is, the sealed text, and the tag.
+    ///
+    /// A counter is used once.
+    func seal(_ text: [UInt8], counter: UInt64, after header: [UInt8]) -> [UInt8]? {
+        guard isSealing, begin(counter, header[...]) else { return nil }
+        let end = header.count + text.count
+        var isDone = false
+        let datagram = unsafe [UInt8](unsafeUninitializedCapacity: end + Self.tagLength) {
+            buffer,
+            count in
+            guard let start = buffer.baseAddress else { return }
+            unsafe start.update(from: header, count: header.count)
+            isDone =
+                unsafe run(text[...], into: start + header.count)
+                && EVP_CIPHER_CTX_ctrl(
+                    context,
+                    EVP_CTRL_AEAD_GET_TAG,
+                    Int32(Self.tagLength),
+                    start + end
+                ) == 1
+            count = isDone ? end + Self.tagLength : 0
+        }
+        return isDone ? datagram : nil
+    }
+
+    /// Returns the text of a datagram; `nil` if it is not genuine.
+    func open(_ datagram: [UInt8], counter: UInt64) -> [UInt8]? {
+        guard !isSealing, datagram.count >= LinkDatagram.overhead else { return nil }
+        let end = datagram.count - Self.tagLength
+        var tag = Array(datagram[end...])
+        guard begin(counter, datagram[..<LinkDatagram.headerLength]), set(&tag) else { return nil }
+        let sealed = datagram[LinkDatagram.headerLength..<end]
+        var isDone = false
+        let text = unsafe [UInt8](unsafeUninitializedCapacity: max(sealed.count, 1)) {
+            buffer,
+            count in
+            guard let start = buffer.baseAddress else { return }
+            isDone = unsafe run(sealed, into: start)
+            count = isDone ? sealed.count : 0
+        }
+        return isDone ? text : nil
+    }
+
+    private func set(_ tag: inout [UInt8]) -> Bool {
+        unsafe tag.withUnsafeMutableBytes { bytes in
             unsafe EVP_CIPHER_CTX_ctrl(
                 context,
-                EVP_CTRL_AEAD_GET_TAG,
+                EVP_CTRL_AEAD_SET_TAG,
                 Int32(Self.tagLength),
                 bytes.baseAddress
             ) == 1
         }
-        guard isDone else { return nil }
-        sealed += tag
-        return sealed
     }
 
-    /// Returns the text of a sealed one; `nil` if it is not genuine.
-    func open(_ sealed: [UInt8], counter: UInt64, header: [UInt8]) -> [UInt8]? {
-        guard !isSealing, sealed.count >= Self.tagLength else { return nil }
-        var tag = Array(sealed.suffix(Self.tagLength))
-        return run(sealed.dropLast(Self.tagLength), counter, header) {
-            unsafe tag.withUnsafeMutableBytes { bytes in
-                unsafe EVP_CIPHER_CTX_ctrl(
+    private func begin(_ counter: UInt64, _ header: ArraySlice<UInt8>) -> Bool {
+        setNonce(counter)
+        var length: Int32 = 0
+        return unsafe header.withUnsafeBufferPointer { header in
+            unsafe EVP_CipherInit_ex(context, nil, nil, nil, nonce, -1) == 1
+                && EVP_CipherUpdate(
                     context,
-                    EVP_CTRL_AEAD_SET_TAG,
-                    Int32(Self.tagLength),
-                    bytes.baseAddress
+                    nil,
+                    &length,
+                    header.baseAddress,
+                    Int32(header.count)
                 ) == 1
-            }
         }
     }
 
-    private func run(
-        _ input: ArraySlice<UInt8>,
-        _ counter: UInt64,
-        _ header: [UInt8],
-        expecting tag: () -> Bool = { true }
-    ) -> [UInt8]? {
+    /// Seals or opens `input` into as many bytes at `output`.
+    private func run(_ input: ArraySlice<UInt8>, into output: UnsafeMutablePointer<UInt8>) -> Bool {
         var length: Int32 = 0
-        let begun =
-            unsafe EVP_CipherInit_ex(context, nil, nil, nil, nonce(counter), -1) == 1
-            && EVP_CipherUpdate(context, nil, &length, header, Int32(header.count)) == 1
-        guard begun, tag() else { return nil }
-        let text = Array(input)
-        var output = [UInt8](repeating: 0, count: text.count)
         var rest: Int32 = 0
-        let isDone = unsafe output.withUnsafeMutableBufferPointer { buffer in
-            var none: UInt8 = 0
-            return unsafe EVP_CipherUpdate(
+        var none: UInt8 = 0
+        return unsafe input.withUnsafeBufferPointer { input in
+            unsafe EVP_CipherUpdate(
                 context,
-                buffer.baseAddress,
+                output,
                 &length,
-                text,
-                Int32(text.count)
+                input.baseAddress,
+                Int32(input.count)
             ) == 1 && EVP_CipherFinal_ex(context, &none, &rest) == 1
         }
-        return isDone ? output : nil
     }
 }

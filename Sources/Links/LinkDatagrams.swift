@@ -10,14 +10,13 @@ extension LinkMedia {
         isVideo: Bool = false,
         at now: Instant
     ) {
-        guard peers[node] != nil else { return }
-        let bytes = record.encoded()
-        let waiting = peers[node]?.records.count ?? 0
-        if waiting > 0, waiting + bytes.count + LinkDatagram.overhead > Self.datagramLength {
+        guard let waiting = peers[node]?.records.count else { return }
+        record.encode(into: &scratch)
+        if waiting > 0, waiting + scratch.count + LinkDatagram.overhead > Self.datagramLength {
             flushRecords(to: node, at: now)
         }
-        peers[node]?.records += bytes
-        if isVideo { peers[node]?.videoBytes += bytes.count }
+        peers[node]?.append(scratch, isVideo: isVideo)
+        scratch.removeAll(keepingCapacity: true)
     }
 
     mutating func flushRecords(at now: Instant) {
@@ -29,22 +28,12 @@ extension LinkMedia {
     /// Returns whether a datagram left.
     @discardableResult
     mutating func flushRecords(to node: String, waited: Bool = false, at now: Instant) -> Bool {
-        guard let peer = peers[node], !peer.records.isEmpty else { return false }
-        peers[node]?.records = []
-        peers[node]?.videoBytes = 0
-        guard let bytes = peers[node]?.sealer.seal(peer.records) else { return false }
+        guard let datagram = peers[node]?.takeDatagram(waited: waited, at: now) else {
+            return false
+        }
         counters.datagramsOut &+= 1
-        counters.bytesOut &+= UInt64(bytes.count)
-        let other = peer.records.count - peer.videoBytes
-        peer.path.bandwidth
-            .sent(
-                peer.sealer.counter &+ 1,
-                bytes: bytes.count,
-                otherBytes: other == 0 ? 0 : other + LinkDatagram.overhead,
-                waited: waited,
-                at: now
-            )
-        transmits.append(LinkTransmit(address: peer.address, bytes: bytes))
+        counters.bytesOut &+= UInt64(datagram.bytes.count)
+        transmits.append(datagram)
         return true
     }
 
@@ -93,6 +82,32 @@ extension LinkMedia {
 }
 
 extension LinkMedia.Peer {
+    /// Lets an encoded record wait for the next datagram.
+    mutating func append(_ record: [UInt8], isVideo: Bool) {
+        records += record
+        if isVideo { videoBytes += record.count }
+    }
+
+    /// Returns a datagram of the records that wait, and notes that it leaves; `nil` if there are
+    /// none.
+    mutating func takeDatagram(waited: Bool, at now: Instant) -> LinkTransmit? {
+        guard !records.isEmpty else { return nil }
+        let other = records.count - videoBytes
+        let sealed = sealer.seal(records)
+        // Its storage is kept for the next one.
+        records.removeAll(keepingCapacity: true)
+        videoBytes = 0
+        guard let bytes = sealed else { return nil }
+        path.bandwidth.sent(
+            sealer.counter,
+            bytes: bytes.count,
+            otherBytes: other == 0 ? 0 : other + LinkDatagram.overhead,
+            waited: waited,
+            at: now
+        )
+        return LinkTransmit(address: address, bytes: bytes)
+    }
+
     /// Notes that a datagram has come, for the next report.
     func noteArrival(_ datagram: LinkDatagram, isReason: Bool, at now: Instant) {
         // Those under former keys have numbers of their own.

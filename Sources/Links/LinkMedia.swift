@@ -89,6 +89,8 @@ package struct LinkMedia: ~Copyable {
     var nextBeat: Instant
     package internal(set) var counters = LinkCounters()
     var transmits: [LinkTransmit] = []
+    /// An encoded record on its way to a datagram; empty in between, its storage is kept.
+    var scratch: [UInt8] = []
     var events: [WorkerEvent] = []
     var leaseEnds: [(home: Int, end: Instant)] = []
     var output = Batch(capacity: Core.batchCapacity)

@@ -26,6 +26,8 @@ enum LinkRecord: Equatable {
     /// Encodings that the path does not carry now although they are wanted, one bit each, absolute.
     case withheld(handle: PublicationID, encodings: UInt8)
 
+    /// Bytes of the type and the length.
+    static let prefixLength = 3
     /// Most numbers in one `missing`.
     static let missingLimit = 128
 
@@ -43,40 +45,46 @@ enum LinkRecord: Equatable {
         }
     }
 
-    func encoded() -> [UInt8] {
-        var writer = RecordWriter(type: type)
+    /// Appends the record to a datagram's text.
+    func encode(into text: inout [UInt8]) {
+        let start = text.count
+        text.append(type)
+        // Its length follows once it is known.
+        text.append(bigEndian: 0 as UInt16)
         switch self {
         case .media(let header, let packet):
-            header.write(to: &writer)
-            writer.bytes += packet
+            header.encode(into: &text)
+            text += packet
         case .want(let name, let handle, let revision, let encodings):
-            writer.handle(handle)
-            writer.number(revision)
-            writer.number(encodings)
-            writer.number(UInt32(clamping: name.target.worker))
-            writer.handle(name.target.publication)
-            writer.bytes += Array(name.home.utf8)
+            text.append(handle: handle)
+            text.append(bigEndian: revision)
+            text.append(encodings)
+            text.append(bigEndian: UInt32(clamping: name.target.worker))
+            text.append(handle: name.target.publication)
+            text += name.home.utf8
         case .missing(let handle, let position, let epoch, let numbers):
-            writer.handle(handle)
-            writer.number(position)
-            writer.number(epoch)
-            for number in numbers { writer.number(number) }
+            text.append(handle: handle)
+            text.append(position)
+            text.append(bigEndian: epoch)
+            for number in numbers { text.append(bigEndian: number) }
         case .keyframe(let handle, let position):
-            writer.handle(handle)
-            writer.number(position)
-        case .beat(let stamp): writer.number(stamp)
+            text.append(handle: handle)
+            text.append(position)
+        case .beat(let stamp): text.append(bigEndian: stamp)
         case .echo(let stamp, let granted):
-            writer.number(stamp)
-            writer.number(granted ? 1 : 0 as UInt8)
+            text.append(bigEndian: stamp)
+            text.append(granted ? 1 : 0)
         case .arrivals(let association, let report):
-            writer.number(association)
-            writer.bytes += report
-        case .padding(let count): writer.bytes += [UInt8](repeating: 0, count: count)
+            text.append(bigEndian: association)
+            text += report
+        case .padding(let count): text += repeatElement(0, count: count)
         case .withheld(let handle, let encodings):
-            writer.handle(handle)
-            writer.number(encodings)
+            text.append(handle: handle)
+            text.append(encodings)
         }
-        return writer.finished()
+        let length = UInt16(clamping: text.count - start - Self.prefixLength)
+        text[start + 1] = UInt8(truncatingIfNeeded: length >> 8)
+        text[start + 2] = UInt8(truncatingIfNeeded: length)
     }
 
     /// Reads all records of a datagram's text; `nil` if it is malformed.
@@ -156,7 +164,7 @@ struct LinkedMediaHeader: Equatable {
     }
 
     /// Longest form, with the record's type and length, in bytes.
-    static let length = 3 + 28 + 8
+    static let length = LinkRecord.prefixLength + 28 + 8
 
     var handle: PublicationID
     var position: UInt8
@@ -206,42 +214,30 @@ struct LinkedMediaHeader: Equatable {
         capture = Capture(age: Int32(truncatingIfNeeded: captureAge), timestamp: timestamp)
     }
 
-    fileprivate func write(to writer: inout RecordWriter) {
-        writer.handle(handle)
-        writer.number(position)
-        writer.number(capture == nil ? 0 : 1 as UInt8)
-        writer.number(revision)
-        writer.number(age)
-        writer.number(epoch)
-        writer.number(UInt64(truncatingIfNeeded: number))
+    fileprivate func encode(into text: inout [UInt8]) {
+        text.append(handle: handle)
+        text.append(position)
+        text.append(capture == nil ? 0 : 1)
+        text.append(bigEndian: revision)
+        text.append(bigEndian: age)
+        text.append(bigEndian: epoch)
+        text.append(bigEndian: UInt64(truncatingIfNeeded: number))
         guard let capture else { return }
-        writer.number(UInt32(truncatingIfNeeded: capture.age))
-        writer.number(capture.timestamp)
+        text.append(bigEndian: UInt32(truncatingIfNeeded: capture.age))
+        text.append(bigEndian: capture.timestamp)
     }
 }
 
-struct RecordWriter {
-    var bytes: [UInt8]
-
-    init(type: UInt8) { bytes = [type, 0, 0] }
-
-    mutating func number(_ value: some FixedWidthInteger & UnsignedInteger) {
+extension [UInt8] {
+    mutating func append(bigEndian value: some FixedWidthInteger & UnsignedInteger) {
         for shift in stride(from: value.bitWidth - 8, through: 0, by: -8) {
-            bytes.append(UInt8(truncatingIfNeeded: value >> shift))
+            append(UInt8(truncatingIfNeeded: value >> shift))
         }
     }
 
-    mutating func handle(_ handle: PublicationID) {
-        number(handle.index)
-        number(handle.generation)
-    }
-
-    func finished() -> [UInt8] {
-        var bytes = bytes
-        let length = UInt16(clamping: bytes.count - 3)
-        bytes[1] = UInt8(truncatingIfNeeded: length >> 8)
-        bytes[2] = UInt8(truncatingIfNeeded: length)
-        return bytes
+    fileprivate mutating func append(handle: PublicationID) {
+        append(bigEndian: handle.index)
+        append(bigEndian: handle.generation)
     }
 }
 

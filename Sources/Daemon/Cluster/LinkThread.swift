@@ -137,19 +137,10 @@ struct LinkThread: ~Copyable {
         for _ in 0..<Self.readsAtOnce {
             guard inbox.receive(from: setup.socket) == nil else { return }
             for index in 0..<inbox.count where !inbox.isTruncated(index) {
-                let bytes = datagram(index)
-                media.receive(bytes, at: now)
+                media.receive(inbox.copy(index), at: now)
             }
             guard inbox.count == inbox.capacity else { return }
         }
-    }
-
-    private func datagram(_ index: Int) -> [UInt8] {
-        let datagram = inbox[index]
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(datagram.count)
-        for place in datagram.indices { bytes.append(datagram[place]) }
-        return bytes
     }
 
     /// Sends what is to go out; what the kernel does not take is lost, as on the way.
@@ -157,9 +148,7 @@ struct LinkThread: ~Copyable {
         for transmit in media.takeTransmits() {
             if batch.free == 0 { _ = setup.socket.send(&batch, segments: Self.segments) }
             let path = Path(remote: transmit.address, local: 0)
-            batch.append(to: path) { output in
-                for byte in transmit.bytes { output.append(byte) }
-            }
+            batch.append(copying: transmit.bytes, to: path)
         }
         if batch.count > 0 { _ = setup.socket.send(&batch, segments: Self.segments) }
     }

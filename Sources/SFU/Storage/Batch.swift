@@ -92,6 +92,14 @@ package struct Batch: ~Copyable {
         commit(length: length, to: path)
     }
 
+    /// Adds a copy of a datagram, which has 1 to `stride` bytes.
+    package mutating func append(copying datagram: [UInt8], to path: Path) {
+        precondition(count < capacity, "the batch is full")
+        precondition(1...Self.stride ~= datagram.count, "a place has no more bytes")
+        unsafe (storage + count * Self.stride).update(from: datagram, count: datagram.count)
+        commit(length: datagram.count, to: path)
+    }
+
     /// The datagram at `index`, borrowed from the batch.
     package subscript(index: Int) -> Span<UInt8> {
         @_lifetime(borrow self)

@@ -112,6 +112,25 @@ struct PacketBytes: BitwiseCopyable {
         return unsafe _overrideLifetime(span, borrowing: self)
     }
 
+    /// Returns a copy of the bytes at `place`: the first `header` of them, then those of `payload`.
+    func copy(at place: PacketPlace, header: Int, payload: Range<Int>) -> [UInt8] {
+        precondition(place.offset < capacity)
+        precondition(0...Self.stride ~= header && payload.lowerBound >= 0)
+        precondition(payload.upperBound <= Self.stride)
+        let start = unsafe storage + place.offset * Self.stride
+        let length = header + payload.count
+        return unsafe [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
+            if let copy = buffer.baseAddress {
+                unsafe copy.update(from: start, count: header)
+                unsafe (copy + header).update(
+                    from: start + payload.lowerBound,
+                    count: payload.count
+                )
+            }
+            count = length
+        }
+    }
+
     /// Returns the place that a packet is decrypted into.
     @_lifetime(&self)
     mutating func mutableBytes(at place: PacketPlace) -> MutableSpan<UInt8> {

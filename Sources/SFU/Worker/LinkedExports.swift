@@ -117,15 +117,11 @@ extension Core {
     private func exported(_ place: PacketPlace) -> [UInt8] {
         let info = receiver.pool[place]
         let end = Int(info.payloadOffset) + Int(info.payloadLength)
-        let packets = receiver.pool.packets
-        let bytes = packets.bytes(at: place, count: end)
         // A retransmission has the original number before its payload (RFC 4588 §4).
         let header = Int(info.payloadOffset) - (info.flags.contains(.repaired) ? 2 : 0)
         guard header >= 12 else { return [] }
-        var packet: [UInt8] = []
-        packet.reserveCapacity(end)
-        for index in 0..<header { packet.append(bytes[index]) }
-        for index in Int(info.payloadOffset)..<end { packet.append(bytes[index]) }
+        let payload = Int(info.payloadOffset)..<end
+        var packet = receiver.pool.packets.copy(at: place, header: header, payload: payload)
         packet[0] &= 0b1101_1111
         packet[1] = info.payloadType | (info.flags.contains(.marker) ? 0x80 : 0)
         let sequence = UInt16(truncatingIfNeeded: info.number)

@@ -48,6 +48,11 @@ package struct Inbox: ~Copyable {
         }
     }
 
+    /// Returns a copy of the datagram at `index`; empty if it was longer than `maximumLength`.
+    package func copy(_ index: Int) -> [UInt8] {
+        unsafe self[index].withUnsafeBufferPointer { unsafe Array($0) }
+    }
+
     package func isTruncated(_ index: Int) -> Bool {
         precondition(index < count)
         return unsafe datagrams[index].truncated
