@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import bench
-from harness.ipc import IPC
-from harness.nats import Nats, cluster, linked, nodes
+from harness.ipc import IPC, Refused
+from harness.nats import Nats, cluster, finds, linked, nodes
+from harness.node_path import NodePath
 from harness.sfud import Sfud, free_ports
 
 NAMES = ("a", "b", "c")
@@ -46,32 +47,46 @@ class Options:
     rounds: int
     seconds: int
     mutes: int
+    away: int
 
 
 @contextlib.asynccontextmanager
-async def three_nodes() -> AsyncIterator[list[Sfud]]:
-    """Starts NATS and three nodes with media links between all of them."""
+async def three_nodes(path: NodePath | None = None) -> AsyncIterator[list[Sfud]]:
+    """Starts NATS and three nodes with media links between all of them.
+
+    What the others send to the second one takes the path, if there is one."""
+    with tempfile.TemporaryDirectory(prefix="sfud-nodes-") as directory:
+        nats = await Nats(Path(directory)).start()
+        try:
+            async with three_nodes_at(nats, path) as daemons:
+                yield daemons
+        finally:
+            await nats.kill()
+
+
+@contextlib.asynccontextmanager
+async def three_nodes_at(nats: Nats, path: NodePath | None = None) -> AsyncIterator[list[Sfud]]:
+    """Starts three nodes of a registry that runs."""
     daemons: list[Sfud] = []
 
     async def start(*flags: str, **options) -> Sfud:
+        if path is not None and NAMES[1] in flags:
+            flags = (*flags[: flags.index("--link")], *path.flags)
         http = f"127.0.0.1:{free_ports()}"
         daemon = await Sfud.start(*flags, "--http", http, **options)
         daemon.http = http
         daemons.append(daemon)
         return daemon
 
-    with tempfile.TemporaryDirectory(prefix="sfud-nodes-") as directory:
-        nats = await Nats(Path(directory)).start()
-        try:
-            await cluster(start, nats, *NAMES)
-            for daemon, name in zip(daemons, NAMES, strict=True):
-                await linked(daemon, *(set(NAMES) - {name}))
-            yield daemons
-        finally:
-            for daemon in daemons:
-                await daemon.stop()
-                daemon.remove()
-            await nats.kill()
+    try:
+        await cluster(start, nats, *NAMES)
+        for daemon, name in zip(daemons, NAMES, strict=True):
+            await linked(daemon, *(set(NAMES) - {name}))
+        yield daemons
+    finally:
+        for daemon in daemons:
+            await daemon.stop()
+            daemon.remove()
 
 
 async def load(
@@ -233,8 +248,123 @@ async def flowing(clients: list[IPC]) -> None:
     raise RuntimeError("no media at the other nodes within 20 s")
 
 
+async def joins(options: Options) -> list[Figure]:
+    """what 100 viewers who join at once at each of three nodes ask of the publisher"""
+    requests = []
+    async with three_nodes() as daemons:
+        for _ in range(options.rounds):
+            report = await load(daemons, 3, "abc", options.seconds, "--late", "300")
+            requests.append(int(report["late: PLI or FIR"]))
+            took = report["late: connected within"]
+            print(f"    300 connected within {took}, {requests[-1]} keyframe requests", flush=True)
+    most = max(requests)
+    name = f"keyframe requests, 300 joins, the most of {options.rounds}"
+    return [Figure(name, str(most), "≤ 2", most <= 2)]
+
+
+async def loss(options: Options) -> list[Figure]:
+    """packets lost by 20 viewers behind a link that loses 2 % and takes 40 ms"""
+    path = await NodePath.open("127.0.0.2")
+    try:
+        async with three_nodes(path) as daemons:
+            clean = await load(daemons, 20, "b", options.seconds * 2)
+            path.loss, path.delay = 0.02, 0.04
+            report = await load(daemons, 20, "b", options.seconds * 2)
+    finally:
+        await path.close()
+    lost, expected = int(report["lost"]), int(report["copies expected"])
+    print(f"    {path.dropped} datagrams lost on the link", flush=True)
+    before, asked = (int(one["packets NACKed"]) for one in (clean, report))
+    return [
+        Figure(
+            "lost by viewers, link loss 2 %", f"{lost / expected:.3%} ({lost} / {expected})",
+            "≤ 0.05 %", lost * 2_000 <= expected,
+        ),
+        Figure("packets NACKed at the publisher", f"{asked} (without loss {before})",
+               "no more", asked <= before),
+    ]  # fmt: skip
+
+
+async def registry(options: Options) -> list[Figure]:
+    """media, mutes and the time until all is rebuilt while the registry is away, then wiped"""
+    with tempfile.TemporaryDirectory(prefix="sfud-nodes-") as directory:
+        nats = await Nats(Path(directory)).start()
+        try:
+            async with three_nodes_at(nats) as daemons, daemons[0].client() as at_a:
+                return await without_registry(options, nats, daemons, at_a)
+        finally:
+            await nats.kill()
+
+
+async def without_registry(
+    options: Options, nats: Nats, daemons: list[Sfud], at_a: IPC
+) -> list[Figure]:
+    room = f"registry-{os.getpid()}"
+    # Another room has the mutes, so that nothing of the first one may be missing.
+    await at_a.call("room.create", room=f"{room}-muted")
+    await at_a.call("participant.join", room=f"{room}-muted", participant="one")
+    process = await bench.start(
+        *("sfu-bench", "load", "--ipc", daemons[0].ipc, "--room", room, "--viewers", 6),
+        *("--viewers-ipc", daemons[1].ipc, "--viewers-ipc", daemons[2].ipc),
+        *("--seconds", 3_600, "--settle", 2, "--until-input-ends"),
+        stdin=asyncio.subprocess.PIPE,
+    )
+    took: list[float] = []
+    try:
+        far = [await daemon.client().open() for daemon in daemons[1:]]
+        await flowing(far)
+        await asyncio.sleep(3)
+        await nats.kill()
+        await asyncio.gather(*(finds(one, {}, registry="away") for one in daemons))
+        end = time.monotonic() + options.away
+        while time.monotonic() < end:
+            for method in ("participant.hardMute", "participant.hardUnmute"):
+                begin = time.monotonic()
+                await far[0].call(method, room=f"{room}-muted", participant="one", media=["audio"])
+                took.append(time.monotonic() - begin)
+            await asyncio.sleep(0.5)
+        print(f"    away for {options.away} s, {len(took)} calls answered", flush=True)
+        nats.wipe()
+        await nats.start()
+        rebuilt = await until_rebuilt(far, [room, f"{room}-muted"])
+        await asyncio.sleep(2)
+        for ipc in far:
+            await ipc.close()
+    finally:
+        process.stdin.close()
+        status, output, errors = await bench.finish(process)
+    if status:
+        raise RuntimeError(f"sfu-bench load: {errors or output}")
+    lost = int(bench.figures(output)["lost"])
+    expected = bench.figures(output)["copies expected"]
+    return [
+        Figure(f"lost of {expected}, registry away {options.away} s", str(lost), "0", lost == 0),
+        Figure(f"the slowest of {len(took)} mutes meanwhile", f"{max(took) * 1_000:.1f} ms",
+               "≤ 1000 ms", max(took) <= 1),
+        Figure("rebuilt after it was wiped", f"{rebuilt:.2f} s", "≤ 5 s", rebuilt <= 5),
+    ]  # fmt: skip
+
+
+async def until_rebuilt(clients: list[IPC], rooms: list[str]) -> float:
+    """Returns the seconds until the names of all rooms are taken again and changes are kept."""
+    begin = time.monotonic()
+    while time.monotonic() < begin + 60:
+        await asyncio.sleep(0.05)
+        try:
+            replies = [
+                await ipc.call("room.update", room=room, custom={"at": time.time()})
+                for ipc in clients for room in rooms
+            ]  # fmt: skip
+        except Refused:
+            continue
+        if not any("durable" in reply for reply in replies):
+            return time.monotonic() - begin
+    raise RuntimeError("the registry was not rebuilt within 60 s")
+
+
 MEASUREMENTS: dict[str, Callable[[Options], Awaitable[list[Figure]]]] = {
-    "hop": hop, "cost": cost, "packets": packets, "mutes": mutes,
+    "hop": hop, "cost": cost, "packets": packets, "mutes": mutes, "joins": joins, "loss": loss,
+    "registry": registry,
 }  # fmt: skip
 
 
@@ -249,18 +379,19 @@ def arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help="what to measure (all)")
     parser.add_argument("--rounds", type=int, default=3, help="of what is compared (3)")
     parser.add_argument("--seconds", type=int, default=10, help="of each load (10)")
+    parser.add_argument("--away", type=int, default=60, help="seconds without the registry (60)")
     parser.add_argument("--mutes", type=int, default=1_000, help="how many (1000)")
     options = parser.parse_args(given)
     for name in options.names:
         if name not in MEASUREMENTS:
             parser.error(f"nothing is called {name}; --help lists what is measured")
-    if min(options.rounds, options.seconds, options.mutes) < 1:
-        parser.error("--rounds, --seconds and --mutes have to be at least 1")
+    if min(options.rounds, options.seconds, options.mutes, options.away) < 1:
+        parser.error("--rounds, --seconds, --mutes and --away have to be at least 1")
     return options
 
 
 async def measure(given: argparse.Namespace) -> int:
-    options = Options(given.rounds, given.seconds, given.mutes)
+    options = Options(given.rounds, given.seconds, given.mutes, given.away)
     print(f"{os.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}", flush=True)
     failed, figures = False, []
     for name in given.names or MEASUREMENTS:

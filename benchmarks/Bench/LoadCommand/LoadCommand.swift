@@ -59,7 +59,18 @@ enum LoadCommand {
             throw AdapterError("a load runs on sfud")
         }
         let before = try await adapter.counters()
-        let result = try await trial.measure(session, progress)
+        var trial = trial
+        let result = try await session.withCrowd(session.engine.library) { crowd in
+            if options.lateViewers > 0 {
+                trial.late = LateViewers(
+                    crowd: crowd,
+                    room: options.room,
+                    media: options.isScreen ? .screen : .camera,
+                    count: options.lateViewers
+                )
+            }
+            return try await trial.measure(session, progress)
+        }
         let after = try await adapter.counters()
         return LoadReport(
             options: options,

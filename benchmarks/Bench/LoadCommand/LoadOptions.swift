@@ -9,6 +9,8 @@ struct LoadOptions: Sendable {
     var viewersPaths: [String] = []
     var room = "load-\(UInt32.random(in: 0...UInt32.max))"
     var viewers = 50
+    /// Viewers who join at once when the media runs.
+    var lateViewers = 0
     var seconds = 60
     /// Whether the measurement ends with standard input, if that is earlier.
     var endsWithInput = false
@@ -36,6 +38,8 @@ struct LoadOptions: Sendable {
                                join; may be repeated, then they join by turns
           --room NAME          the room to make and close (default: a name of its own)
           --viewers N          1 to 5000 (default 50)
+          --late N             further viewers, who join at once after these, 0 to 5000 (default 0);
+                               what they get is not counted, only what they cost the publisher
           --seconds N          how long to measure, 1 to 3600 (default 60)
           --until-input-ends   measure until standard input ends, if that is earlier
           --settle N           seconds of media before these, 0 to 60 (default 2)
@@ -78,6 +82,7 @@ struct LoadOptions: Sendable {
                 throw UsageError(message: "--room: 1 to 128 of A-Z a-z 0-9 . _ : -")
             }
         case "--viewers": viewers = try CommandLineValue.number(flag, value, 1...5_000)
+        case "--late": lateViewers = try CommandLineValue.number(flag, value, 0...5_000)
         case "--seconds": seconds = try CommandLineValue.number(flag, value, 1...3_600)
         case "--settle": settleSeconds = try CommandLineValue.number(flag, value, 0...60)
         case "--lose": lossPercent = try CommandLineValue.number(flag, value, 0...50)

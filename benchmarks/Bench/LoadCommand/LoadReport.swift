@@ -12,7 +12,8 @@ struct LoadReport {
     var workers: Int
 
     var text: String {
-        (conditions + [""] + received + [""] + cost + [""] + server).joined(separator: "\n")
+        (conditions + [""] + received + late + [""] + cost + [""] + server)
+            .joined(separator: "\n")
     }
 
     /// Expected copies that were not received; all viewers were present from the start.
@@ -79,6 +80,15 @@ struct LoadReport {
             row("packets NACKed", sent.nackedPackets),
             row("transport feedback", sent.transportFeedback),
             row("sender reports", result.final.senderReports),
+        ]
+    }
+
+    private var late: [String] {
+        guard let joins = result.lateJoins else { return [] }
+        return [
+            row("late: viewers", UInt64(joins.count)),
+            row("late: connected within", String(format: "%.2f s", joins.seconds)),
+            row("late: PLI or FIR", joins.keyframeRequests),
         ]
     }
 

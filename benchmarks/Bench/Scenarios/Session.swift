@@ -50,17 +50,21 @@ final class Session: Sendable {
     /// Calls `body` with further clients at the same SFU.
     ///
     /// They have a separate engine, so that their counts are separate.
-    func withCrowd(_ library: Library, _ body: (Session) async throws -> Void) async throws {
+    func withCrowd<Value: Sendable>(
+        _ library: Library,
+        _ body: (Session) async throws -> Value
+    ) async throws -> Value {
         var settings = engine.settings
         settings.firstClient = 20_000
         let own = try Engine(settings, library: library)
         do {
-            try await body(Session(adapter, own, running))
+            let value = try await body(Session(adapter, own, running))
+            await own.stop()
+            return value
         } catch {
             await own.stop()
             throw error
         }
-        await own.stop()
     }
 
     /// Creates the rooms and connects all participants, publishers before pure viewers.

@@ -15,6 +15,8 @@ struct Trial: Sendable {
     var settings = EngineSettings()
     /// Video packets that publishers withhold, in percent.
     var lossPercent = 0
+    /// Viewers who join after the room has settled, if any.
+    var late: LateViewers?
     /// Executable of the SFU, if not the default.
     var executable: String?
 
@@ -51,6 +53,7 @@ struct Trial: Sendable {
         await session.beginMedia(lossPercent: lossPercent)
         progress.show("\(session.adapter.name): settling")
         try await Task.sleep(for: .seconds(settleSeconds))
+        let lateJoins = try await late?.join(beside: session)
         let delayBefore = try await session.adapter.forwardingDelay()
         let before = await session.engine.perform { $0.snapshot() }
         let usageBefore = ProcessUsage.of(processes)
@@ -74,7 +77,8 @@ struct Trial: Sendable {
             final: final,
             usageBefore: usageBefore,
             usageAfter: usageAfter,
-            delay: delayAfter?.since(delayBefore)
+            delay: delayAfter?.since(delayBefore),
+            lateJoins: lateJoins
         )
     }
 
@@ -117,6 +121,7 @@ struct TrialResult: Sendable {
     var usageAfter: ProcessUsage
     /// Delay inside the SFU, if it reports it.
     var delay: DelayBuckets?
+    var lateJoins: LateJoins?
 
     var seconds: Double { Double(after.at.nanoseconds(since: before.at)) / 1e9 }
     /// Counts of the measured interval.
