@@ -47,6 +47,8 @@ package struct LinkShares: ~Copyable {
     /// Growth of the limit, as a multiple of what it was at a raise that failed, from which the
     /// path is another one.
     static let widerFactor = 1.5
+    /// Milliseconds for which it must have been so: a single probe may find credit that was saved.
+    static let widerMilliseconds: Int64 = 1_000
     /// Milliseconds for which the lowest encodings alone must be too much before one of them is
     /// withheld.
     static let patienceMilliseconds: Int64 = 3_000
@@ -65,6 +67,7 @@ package struct LinkShares: ~Copyable {
     /// Limit at the last raise, and the one that ends the rest after a raise that failed.
     private var limitAtRise = 0
     private var widerLimit: Int?
+    private var widerSince: Instant?
 
     package init() {}
 
@@ -72,7 +75,7 @@ package struct LinkShares: ~Copyable {
     package mutating func forget() {
         (rest, lastRise, lastFall, exceededSince, starvedSince) = (nil, nil, nil, nil, nil)
         failures = 0
-        widerLimit = nil
+        (widerLimit, widerSince) = (nil, nil)
     }
 
     /// Distributes `limit` bits a second, of which `other` are for what is no video.
@@ -87,7 +90,7 @@ package struct LinkShares: ~Copyable {
         at now: Instant
     ) -> Result {
         allocation.removeAll()
-        if !isFull { endRest(within: limit) }
+        endRest(within: isFull ? 0 : limit, at: now)
         let mayRise = !isFull && rest.map { $0 <= now } ?? true
         let mayReturn =
             !isFull
@@ -183,10 +186,12 @@ package struct LinkShares: ~Copyable {
     /// Shortens the rest after a raise that failed where the path has become wider since.
     ///
     /// The raise may have failed only because its keyframe filled a path that was narrow then.
-    private mutating func endRest(within limit: Int) {
-        guard let wider = widerLimit, limit >= wider else { return }
-        widerLimit = nil
-        failures = 0
+    private mutating func endRest(within limit: Int, at now: Instant) {
+        guard let wider = widerLimit, limit >= wider else { return widerSince = nil }
+        let since = widerSince ?? now
+        widerSince = since
+        guard now.milliseconds(since: since) >= Self.widerMilliseconds else { return }
+        (widerLimit, widerSince) = (nil, nil)
         rest = lastFall?.advanced(milliseconds: Self.restMilliseconds)
     }
 
