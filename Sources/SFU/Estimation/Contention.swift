@@ -6,6 +6,9 @@
 /// not change at all, and loses nothing, is none: the path itself has become longer. That needs no
 /// test, and ends one, as a queue varies with what is sent, and a full one loses packets. Once a
 /// flow was found, it takes a whole test: a deep queue may be full for seconds before we lose any.
+///
+/// Where the lowest layers alone are left, there is nothing to test with. But then far less is sent
+/// than before, and a queue that is still there and overflows is not ours.
 struct Contention {
     private enum State {
         case none
@@ -17,6 +20,8 @@ struct Contention {
     /// nanoseconds.
     private static let test: Int64 = 3_000_000_000
     private static let pause: Int64 = 20_000_000_000
+    /// Nanoseconds for which a loss shows that a queue overflows, where no test is made.
+    private static let overflow: Int64 = 5_000_000_000
 
     private var state = State.none
 
@@ -30,12 +35,14 @@ struct Contention {
     ///   - queue: The queue, of which a longer path becomes the new base.
     ///   - hasLoss: Whether more than some packets are lost.
     ///   - lastLoss: The send time of the last lost packet, in nanoseconds.
+    ///   - mayTest: Whether less can be sent than was acknowledged.
     ///   - now: The time of the feedback, in nanoseconds.
     /// - Returns: The signal to follow until the next call.
     mutating func update(
         _ queue: inout StandingQueue,
         hasLoss: Bool,
         lastLoss: Int64,
+        mayTest: Bool,
         at now: Int64
     ) -> Rule {
         guard queue.isHeld else {
@@ -48,6 +55,10 @@ struct Contention {
             queue.rebase()
             state = .none
             return .longerPath
+        case .none where !mayTest:
+            guard now &- lastLoss < Self.overflow else { return .delay }
+            state = .contended(until: now &+ Self.pause)
+            return .loss
         case .none:
             state = .testing(until: now &+ Self.test, from: queue.delay)
             return .test

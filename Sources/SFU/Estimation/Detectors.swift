@@ -18,10 +18,12 @@ struct Detectors {
     /// which nearly all that is sent is delivered.
     private static let fastGrowth = 0.1
     private static let unbearableWait = 400_000_000.0
-    /// Acknowledged rate as a multiple of what the lowest layers need from which it is ample, and
-    /// the nanoseconds after it for which they are kept beside growing queues of others.
-    private static let ample = 2.0
+    /// Share of an acknowledged rate up to which the lowest layers are kept beside growing queues
+    /// of others, and the nanoseconds for which they are.
+    private static let keptShare = 0.5
     private static let keeping: Int64 = 10_000_000_000
+    /// Share of the acknowledged rate that a test for such queues would send.
+    private static let tested = 0.8
     /// Queuing delay in nanoseconds below which there is no queue.
     private static let noWait: Int64 = 10_000_000
     /// Bytes of a full packet, which every other packet may find on its way.
@@ -32,8 +34,9 @@ struct Detectors {
     private(set) var trendline = Trendline()
     private(set) var queue = StandingQueue()
     private var contention = Contention()
-    /// Time when far more than the lowest layers need was last acknowledged, in nanoseconds.
-    private var lastAmple = Int64.min / 2
+    /// Highest rate acknowledged in the last ten seconds, in bits a second, and when, in
+    /// nanoseconds.
+    private var proven = (rate: 0.0, at: Int64.min / 2)
     /// Send time of the last lost packet, in nanoseconds.
     private var lastLoss = Int64.min / 2
     private(set) var acknowledged = AcknowledgedRate()
@@ -102,14 +105,19 @@ struct Detectors {
     /// Whether packets sent now are queued for long, or lost.
     var isFull: Bool { queue.latest > Self.longWait || losses.averageLoss > Self.muchLoss }
 
-    /// Returns the rate of the lowest layers for a while after far more was delivered, else 0.
+    /// Returns the rate of the lowest layers, or half of what was lately delivered if that is less;
+    /// 0 where the path does not deliver what is sent.
     ///
     /// A download that begins on the path fills its queue in a moment, and goes on filling it
     /// however little is sent here: to take the last layer off for it would free nothing. On a path
-    /// that has never carried more, the lowest layers themselves may be too much.
+    /// that has not carried far more, the lowest layers themselves may be too much.
     private mutating func kept(_ least: Double, at now: Int64) -> Double {
-        if let rate = acknowledged.bitsPerSecond, rate >= Self.ample * least { lastAmple = now }
-        return deliversNearlyAll && now &- lastAmple < Self.keeping ? least : 0
+        if let rate = acknowledged.bitsPerSecond,
+            rate >= proven.rate || now &- proven.at >= Self.keeping
+        {
+            proven = (rate, now)
+        }
+        return deliversNearlyAll ? min(least, Self.keptShare * proven.rate) : 0
     }
 
     /// Whether the path delivers nearly all that is sent, though others may fill its queue.
@@ -142,6 +150,7 @@ struct Detectors {
         at now: Int64
     ) -> RateControl.Input {
         let roundTrip = roundTrip ?? Self.usualRoundTrip
+        let least = kept(least, at: now)
         return RateControl.Input(
             usage: usage,
             acknowledged: acknowledged.bitsPerSecond,
@@ -152,12 +161,13 @@ struct Detectors {
                 &queue,
                 hasLoss: losses.averageLoss > Self.someLoss,
                 lastLoss: lastLoss,
+                mayTest: least <= Self.tested * (acknowledged.bitsPerSecond ?? 0),
                 at: now
             ),
             isQueueOfProbe: isProbed && wait < Self.standingWait,
             fair: events.fairRate(roundTrip: roundTrip),
             floor: events.floor(roundTrip: roundTrip, at: now),
-            least: kept(least, at: now),
+            least: least,
             isApplicationLimited: isApplicationLimited,
             bounds: bounds
         )

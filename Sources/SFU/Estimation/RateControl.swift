@@ -122,7 +122,7 @@ struct RateControl {
         state = .hold
         beforeTest = estimate
         guard let acknowledged = input.acknowledged else { return }
-        estimate = min(estimate, max(Self.testing * acknowledged, input.lowest))
+        estimate = min(estimate, max(Self.testing * acknowledged, input.bounds.lowerBound))
     }
 
     /// Takes a rate that was measured by other means, in bits a second.

@@ -12,6 +12,8 @@ struct LongerPathTests {
         /// Whether one in two hundred packets is lost.
         var losesSome = false
         var losesMuch = false
+        /// Whether less can be sent than is delivered.
+        var mayTest = true
         /// Latest time of the last rule, in the milliseconds since the delay began.
         var latest: Int64?
         var rules: [Contention.Rule]
@@ -39,6 +41,19 @@ struct LongerPathTests {
             testDescription: "a download's queue, full after a while",
             delay: { $0 < 7_000 ? 80 + $0 / 50 % 60 : 220 },
             rules: [.delay, .test, .loss]
+        ),
+        Row(
+            testDescription: "a download's queue, and the lowest layers alone",
+            delay: { 80 + $0 / 50 % 60 },
+            losesSome: true,
+            mayTest: false,
+            rules: [.delay, .loss]
+        ),
+        Row(
+            testDescription: "a queue that loses nothing, and the lowest layers alone",
+            delay: { 80 + $0 / 50 % 60 },
+            mayTest: false,
+            rules: [.delay]
         ),
         Row(
             testDescription: "a leap with losses",
@@ -75,6 +90,7 @@ struct LongerPathTests {
                 &queue,
                 hasLoss: row.losesMuch,
                 lastLoss: lastLoss,
+                mayTest: row.mayTest,
                 at: sent
             )
             if rules.last != rule {
