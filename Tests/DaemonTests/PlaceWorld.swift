@@ -33,12 +33,16 @@ struct PlaceWorld {
     var now = Instant(nanoseconds: 1_000_000_000_000)
     var replies: [Int64: Result<JSON, IPCError>] = [:]
     var events: [IPCEvent] = []
+    /// Messages from homes to the nodes of participants, by node, and their bytes.
+    var told: [String: (messages: Int, bytes: Int)] = [:]
     private var lastID: Int64 = 0
 
     /// Number of the link thread.
     static let link = 2
 
-    init(_ names: String...) {
+    init(_ names: String...) { self.init(names) }
+
+    init(_ names: [String], limits: ControlLimits = ControlLimits()) {
         for (index, name) in names.enumerated() {
             let address = Address(ipv4: 0x7f00_0001 + UInt32(index), port: 5004)
             let setup = ControlSetup(
@@ -52,7 +56,7 @@ struct PlaceWorld {
                 ),
                 candidates: [[address]],
                 udp: [],
-                limits: ControlLimits(),
+                limits: limits,
                 node: name
             )
             nodes[name] = Node(setup)
@@ -199,6 +203,9 @@ struct PlaceWorld {
             }
         case .place(let node, let asHome, let bytes):
             nodes[node]?.waiting.append((name, asHome, bytes))
+            guard asHome else { return }
+            let before = told[node] ?? (0, 0)
+            told[node] = (before.messages + 1, before.bytes + bytes.count)
         case .save(let changes):
             for change in changes { nodes[name]?.saved[change.key] = change.value }
         case .serverEvent, .statistics, .subscribe, .log, .close, .upgrade, .exit: break
@@ -210,27 +217,34 @@ struct PlaceWorld {
     mutating func join(
         _ participant: String,
         by node: String?,
+        at home: String = "a",
         _ lines: String...
     ) throws -> (answer: String, stream: String?) {
         let who: [String: JSON] = ["room": "r", "participant": .string(participant)]
-        _ = try done("participant.join", .object(who), by: node)
+        _ = try done("participant.join", .object(who), to: home, by: node)
         let sdp = JSON.string(TestOffer(lines).text)
         let result = try done(
             "transport.offer",
             .object(who.merging(["sdp": sdp]) { $1 }),
+            to: home,
             by: node
         )
         .decode(TransportOffer.Result.self)
         return (result.sdp, result.mids.first?.stream?.rawValue)
     }
 
-    mutating func watch(_ participant: String, _ stream: String?) throws {
+    mutating func watch(
+        _ participant: String,
+        _ stream: String?,
+        at home: String = "a"
+    ) throws {
         _ = try done(
             "subscription.add",
             [
                 "room": "r", "participant": .string(participant),
                 "stream": .string(try #require(stream)),
-            ]
+            ],
+            to: home
         )
     }
 }
