@@ -252,11 +252,19 @@ async def joins(options: Options) -> list[Figure]:
     """what 100 viewers who join at once at each of three nodes ask of the publisher"""
     requests = []
     async with three_nodes() as daemons:
+        clients = [await daemon.client().open() for daemon in daemons]
         for _ in range(options.rounds):
+            before = await asyncio.gather(*map(sent, clients))
             report = await load(daemons, 3, "abc", options.seconds, "--late", "300")
+            for name, old, ipc in zip(NAMES, before, clients, strict=True):
+                # Each of a hundred is sent 50 packets of sound a second, and more of video.
+                if await sent(ipc) - old < 100 * 50 * options.seconds:
+                    raise RuntimeError(f"the late viewers at node {name} were sent too little")
             requests.append(int(report["late: PLI or FIR"]))
             took = report["late: connected within"]
             print(f"    300 connected within {took}, {requests[-1]} keyframe requests", flush=True)
+        for ipc in clients:
+            await ipc.close()
     most = max(requests)
     name = f"keyframe requests, 300 joins, the most of {options.rounds}"
     return [Figure(name, str(most), "≤ 2", most <= 2)]
@@ -398,7 +406,7 @@ async def measure(given: argparse.Namespace) -> int:
         print(f"{name}: {MEASUREMENTS[name].__doc__}", flush=True)
         try:
             figures += await MEASUREMENTS[name](options)
-        except (RuntimeError, AssertionError, OSError) as error:
+        except (RuntimeError, AssertionError, OSError, Refused) as error:
             failed = True
             print(f"{name}: not measured: {error}", file=sys.stderr)
     for figure in figures:

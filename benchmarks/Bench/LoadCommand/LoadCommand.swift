@@ -59,18 +59,7 @@ enum LoadCommand {
             throw AdapterError("a load runs on sfud")
         }
         let before = try await adapter.counters()
-        var trial = trial
-        let result = try await session.withCrowd(session.engine.library) { crowd in
-            if options.lateViewers > 0 {
-                trial.late = LateViewers(
-                    crowd: crowd,
-                    room: options.room,
-                    media: options.isScreen ? .screen : .camera,
-                    count: options.lateViewers
-                )
-            }
-            return try await trial.measure(session, progress)
-        }
+        let result = try await measure(trial, session, options, progress)
         let after = try await adapter.counters()
         return LoadReport(
             options: options,
@@ -79,6 +68,25 @@ enum LoadCommand {
             after: after,
             workers: workers
         )
+    }
+
+    private static func measure(
+        _ trial: Trial,
+        _ session: Session,
+        _ options: LoadOptions,
+        _ progress: Progress
+    ) async throws -> TrialResult {
+        guard options.lateViewers > 0 else { return try await trial.measure(session, progress) }
+        return try await session.withCrowd(session.engine.library) { crowd in
+            var trial = trial
+            trial.late = LateViewers(
+                crowd: crowd,
+                room: options.room,
+                media: options.isScreen ? .screen : .camera,
+                count: options.lateViewers
+            )
+            return try await trial.measure(session, progress)
+        }
     }
 
     /// Closes the room, even if the task was cancelled.

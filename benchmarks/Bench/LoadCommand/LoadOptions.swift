@@ -39,7 +39,8 @@ struct LoadOptions: Sendable {
           --room NAME          the room to make and close (default: a name of its own)
           --viewers N          1 to 5000 (default 50)
           --late N             further viewers, who join at once after these, 0 to 5000 (default 0);
-                               what they get is not counted, only what they cost the publisher
+                               what they get is not counted, and the report has no CPU time and no
+                               counters of sfud then
           --seconds N          how long to measure, 1 to 3600 (default 60)
           --until-input-ends   measure until standard input ends, if that is earlier
           --settle N           seconds of media before these, 0 to 60 (default 2)

@@ -12,8 +12,10 @@ struct LoadReport {
     var workers: Int
 
     var text: String {
-        (conditions + [""] + received + late + [""] + cost + [""] + server)
-            .joined(separator: "\n")
+        let found = conditions + [""] + received + late + [""] + latencies
+        // What the late ones cost is in the rest, and what they got is not.
+        let rest = result.lateJoins == nil ? cost + [""] + server : []
+        return (found + rest).joined(separator: "\n")
     }
 
     /// Expected copies that were not received; all viewers were present from the start.
@@ -92,18 +94,19 @@ struct LoadReport {
         ]
     }
 
-    private var cost: [String] {
-        let rows = [
+    private var latencies: [String] {
+        [
             row("latency p50 p99 p99.9 max", times(result.after.latency)),
             row("the same of audio", times(result.after.audioLatency)),
             row("until at own sockets", times(result.after.arrivals)),
             row("copies a second", UInt64(result.packetsPerSecond)),
             row("CPU of sfu-bench", share(result.clientShare)),
         ]
-        guard options.pid != nil else {
-            return rows + [row("CPU of sfud", "not measured: needs --pid")]
-        }
-        return rows + [
+    }
+
+    private var cost: [String] {
+        guard options.pid != nil else { return [row("CPU of sfud", "not measured: needs --pid")] }
+        return [
             row("CPU of sfud", share(result.cpuShare)),
             row("CPU a copy", String(format: "%.2f µs", result.cpuMicroseconds)),
         ]
