@@ -7,8 +7,8 @@
 /// test, and ends one, as a queue varies with what is sent, and a full one loses packets. Once a
 /// flow was found, it takes a whole test: a deep queue may be full for seconds before we lose any.
 ///
-/// Where the lowest layers alone are left, there is nothing to test with. But then far less is sent
-/// than before, and a queue that is still there and overflows is not ours.
+/// With the lowest layers alone there is nothing to test with. But then far less is sent than
+/// before, and a queue that is still there and overflows is not ours.
 struct Contention {
     private enum State {
         case none

@@ -46,7 +46,7 @@ struct DownloadTests {
         var longest: Int64 = 0
         while call.second < 50 {
             call.run(until: call.second + 0.1)
-            // What waits from the step itself has to drain first.
+            // The queue of the step itself has to drain first.
             guard call.second > 20 else { continue }
             longest = max(longest, call.link.bottleneck.waiting(at: Int64(call.second * 1e9)))
         }

@@ -13,7 +13,7 @@ struct LoadReport {
 
     var text: String {
         let found = conditions + [""] + received + late + [""] + latencies
-        // What the late ones cost is in the rest, and what they got is not.
+        // The rest would have the costs of the late ones without their packets.
         let rest = result.lateJoins == nil ? cost + [""] + server : []
         return (found + rest).joined(separator: "\n")
     }

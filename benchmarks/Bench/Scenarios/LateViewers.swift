@@ -36,7 +36,7 @@ struct LateViewers: Sendable {
     }
 }
 
-/// What viewers who came late needed.
+/// Time and keyframe requests of viewers who came late.
 struct LateJoins: Sendable {
     var count: Int
     /// Time until the last of them was connected.
