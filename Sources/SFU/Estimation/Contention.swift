@@ -13,7 +13,7 @@ struct Contention {
     private enum State {
         case none
         case testing(until: Int64, from: Double)
-        case contended(until: Int64)
+        case contended(until: Int64, isTested: Bool)
     }
 
     /// Length of a test, and the pause before the next one if the queue did not shrink, in
@@ -35,6 +35,7 @@ struct Contention {
     ///   - queue: The queue, of which a longer path becomes the new base.
     ///   - hasLoss: Whether more than some packets are lost.
     ///   - lastLoss: The send time of the last lost packet, in nanoseconds.
+    ///   - deliversNearlyAll: Whether nearly all that is sent is delivered.
     ///   - mayTest: Whether less can be sent than was acknowledged.
     ///   - now: The time of the feedback, in nanoseconds.
     /// - Returns: The signal to follow until the next call.
@@ -42,6 +43,7 @@ struct Contention {
         _ queue: inout StandingQueue,
         hasLoss: Bool,
         lastLoss: Int64,
+        deliversNearlyAll: Bool,
         mayTest: Bool,
         at now: Int64
     ) -> Rule {
@@ -56,8 +58,8 @@ struct Contention {
             state = .none
             return .longerPath
         case .none where !mayTest:
-            guard now &- lastLoss < Self.overflow else { return .delay }
-            state = .contended(until: now &+ Self.pause)
+            guard now &- lastLoss < Self.overflow, deliversNearlyAll else { return .delay }
+            state = .contended(until: now &+ Self.pause, isTested: false)
             return .loss
         case .none:
             state = .testing(until: now &+ Self.test, from: queue.delay)
@@ -73,11 +75,15 @@ struct Contention {
                 state = .none
                 return .longerPath
             }
-            state = .contended(until: now &+ Self.pause)
+            state = .contended(until: now &+ Self.pause, isTested: true)
             return .loss
         case .testing:
             return .test
-        case .contended(let until):
+        case .contended(_, isTested: false) where !deliversNearlyAll:
+            // The queue grows by what we send.
+            state = .none
+            return .delay
+        case .contended(let until, _):
             guard now >= until else { return .loss }
             state = .testing(until: now &+ Self.test, from: queue.delay)
             return .test

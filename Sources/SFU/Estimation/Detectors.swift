@@ -19,9 +19,8 @@ struct Detectors {
     private static let fastGrowth = 0.1
     private static let unbearableWait = 400_000_000.0
     /// Share of an acknowledged rate up to which the lowest layers are kept beside growing queues
-    /// of others, and the nanoseconds for which they are.
+    /// of others.
     private static let keptShare = 0.5
-    private static let keeping: Int64 = 10_000_000_000
     /// Share of the acknowledged rate that a test for such queues would send.
     private static let tested = 0.8
     /// Queuing delay in nanoseconds below which there is no queue.
@@ -34,9 +33,7 @@ struct Detectors {
     private(set) var trendline = Trendline()
     private(set) var queue = StandingQueue()
     private var contention = Contention()
-    /// Highest rate acknowledged in the last ten seconds, in bits a second, and when, in
-    /// nanoseconds.
-    private var proven = (rate: 0.0, at: Int64.min / 2)
+    private var proven = ProvenRate()
     /// Send time of the last lost packet, in nanoseconds.
     private var lastLoss = Int64.min / 2
     private(set) var acknowledged = AcknowledgedRate()
@@ -105,19 +102,14 @@ struct Detectors {
     /// Whether packets sent now are queued for long, or lost.
     var isFull: Bool { queue.latest > Self.longWait || losses.averageLoss > Self.muchLoss }
 
-    /// Returns the rate of the lowest layers, or half of what was lately delivered if that is less;
-    /// 0 where the path does not deliver what is sent.
+    /// Returns the rate of the lowest layers, or half of what was lately delivered if that is less.
     ///
     /// A download that begins on the path fills its queue in a moment, and goes on filling it
     /// however little is sent here: to take the last layer off for it would free nothing. On a path
     /// that has not carried far more, the lowest layers themselves may be too much.
     private mutating func kept(_ least: Double, at now: Int64) -> Double {
-        if let rate = acknowledged.bitsPerSecond,
-            rate >= proven.rate || now &- proven.at >= Self.keeping
-        {
-            proven = (rate, now)
-        }
-        return deliversNearlyAll ? min(least, Self.keptShare * proven.rate) : 0
+        if let rate = acknowledged.bitsPerSecond { proven.note(rate, at: now) }
+        return min(least, Self.keptShare * proven.rate)
     }
 
     /// Whether the path delivers nearly all that is sent, though others may fill its queue.
@@ -161,13 +153,14 @@ struct Detectors {
                 &queue,
                 hasLoss: losses.averageLoss > Self.someLoss,
                 lastLoss: lastLoss,
+                deliversNearlyAll: deliversNearlyAll,
                 mayTest: least <= Self.tested * (acknowledged.bitsPerSecond ?? 0),
                 at: now
             ),
             isQueueOfProbe: isProbed && wait < Self.standingWait,
             fair: events.fairRate(roundTrip: roundTrip),
             floor: events.floor(roundTrip: roundTrip, at: now),
-            least: least,
+            least: deliversNearlyAll ? least : 0,
             isApplicationLimited: isApplicationLimited,
             bounds: bounds
         )
@@ -187,6 +180,26 @@ struct Detectors {
             isApplicationLimited: isApplicationLimited,
             floor: floor
         )
+    }
+}
+
+/// Highest rate that was acknowledged in the last five to ten seconds, in bits a second.
+private struct ProvenRate {
+    private static let stretch: Int64 = 5_000_000_000
+
+    private var before = 0.0
+    private var present = 0.0
+    private var began = Int64.min / 2
+
+    var rate: Double { max(before, present) }
+
+    mutating func note(_ rate: Double, at now: Int64) {
+        if now &- began >= Self.stretch {
+            before = now &- began < 2 &* Self.stretch ? present : 0
+            present = 0
+            began = now
+        }
+        present = max(present, rate)
     }
 }
 

@@ -47,7 +47,7 @@ package struct LinkShares: ~Copyable {
     /// Growth of the limit, as a multiple of what it was at a raise that failed, from which the
     /// path is another one.
     static let widerFactor = 1.5
-    /// Milliseconds for which it must have been so: a single probe may find credit that was saved.
+    /// Milliseconds for which it must have been so.
     static let widerMilliseconds: Int64 = 1_000
     /// Milliseconds for which the lowest encodings alone must be too much before one of them is
     /// withheld.
@@ -204,7 +204,7 @@ package struct LinkShares: ~Copyable {
             return rest = max(rest ?? end, end)
         }
         rest = now.advanced(milliseconds: Self.failedMilliseconds << failures)
-        widerLimit = Int(Double(limitAtRise) * Self.widerFactor)
+        widerLimit = max(widerLimit ?? 0, Int(Double(limitAtRise) * Self.widerFactor))
         failures = min(failures + 1, Self.maximumDoublings)
     }
 }

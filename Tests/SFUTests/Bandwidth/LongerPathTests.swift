@@ -14,6 +14,7 @@ struct LongerPathTests {
         var losesMuch = false
         /// Whether less can be sent than is delivered.
         var mayTest = true
+        var deliversNearlyAll = true
         /// Latest time of the last rule, in the milliseconds since the delay began.
         var latest: Int64?
         var rules: [Contention.Rule]
@@ -48,6 +49,14 @@ struct LongerPathTests {
             losesSome: true,
             mayTest: false,
             rules: [.delay, .loss]
+        ),
+        Row(
+            testDescription: "a queue that grows by the lowest layers alone",
+            delay: { 80 + $0 / 50 % 60 },
+            losesSome: true,
+            mayTest: false,
+            deliversNearlyAll: false,
+            rules: [.delay]
         ),
         Row(
             testDescription: "a queue that loses nothing, and the lowest layers alone",
@@ -90,6 +99,7 @@ struct LongerPathTests {
                 &queue,
                 hasLoss: row.losesMuch,
                 lastLoss: lastLoss,
+                deliversNearlyAll: row.deliversNearlyAll,
                 mayTest: row.mayTest,
                 at: sent
             )
