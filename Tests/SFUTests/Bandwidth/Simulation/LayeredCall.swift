@@ -27,8 +27,6 @@ struct LayeredCall: ~Copyable {
         ///
         /// The publisher pauses unwatched encodings; with `nil` it always sends all.
         var obeyingWithRamp: Double?
-        /// Seconds in which a download shares the viewer's downlink.
-        var download: ClosedRange<Double>?
         /// Whether the picture is nearly still.
         var isStill = false
     }
@@ -69,7 +67,6 @@ struct LayeredCall: ~Copyable {
     var faults = PlantedFaults()
     var source: LayeredSource
     let link: Downlink
-    private var download: TCPFlow?
     private let start: Int64
     private var reports: [(due: Int64, bytes: [UInt8])] = []
     /// Encodings requested of the publisher, and the time at which it learns of it.
@@ -110,13 +107,6 @@ struct LayeredCall: ~Copyable {
         path.stalls = settings.stalls
         let link = Downlink(Bottleneck(path, seed: seed))
         self.link = link
-        download = settings.download.map { seconds in
-            var flow = TCPFlow.Settings()
-            flow.startSecond = seconds.lowerBound
-            flow.stopSecond = seconds.upperBound
-            flow.backDelayMilliseconds = settings.delayMilliseconds
-            return TCPFlow(flow, forward: link.bottleneck, seed: seed)
-        }
         let viewer = call.peers[1].path
         call.inspects = { peer, _ in link.note(forViewer: peer.path == viewer) }
         call.loses = { toCore, datagram in !toCore && link.takes(datagram) }
@@ -151,7 +141,6 @@ struct LayeredCall: ~Copyable {
         }
         let now = call.now.nanoseconds - start
         link.time = now
-        if now >= 0 { download?.step(at: now) }
         var packets = faults.pass(source.packets(at: call.now.nanoseconds), at: begin)[...]
         while !packets.isEmpty {
             // A batch has room for as many.
