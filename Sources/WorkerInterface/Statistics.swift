@@ -110,6 +110,11 @@ package struct WorkerStatistics: Hashable, Sendable {
     /// Forwarded copies, without retransmissions.
     package var rtpOut: UInt64 = 0
     package var rtxOut: UInt64 = 0
+    /// Retransmissions that were requested and left out, as the last one of the same packet might
+    /// still be on its way.
+    package var rtxInFlight: UInt64 = 0
+    /// Retransmissions that were requested and left out, as they exceeded the path's budget.
+    package var rtxOverBudget: UInt64 = 0
     /// Padding packets sent to probe a path's bandwidth.
     package var paddingOut: UInt64 = 0
     /// Empty packets sent in place of packets dropped too late to close the gap in sequence

@@ -55,6 +55,7 @@ struct Metrics {
         addJoins(to: &page)
         outputs.add(control, to: &page)
         nodes?.add(to: &page)
+        addRepairs(to: &page)
         addSending(to: &page)
         addStreams(to: &page)
         page.add("sfud_worker_load", .gauge, "Share of one core that a worker takes.") {
@@ -102,6 +103,16 @@ struct Metrics {
             "Joins refused because the workers were too busy, or memory short.",
             Double(joinsRefused)
         )
+    }
+
+    /// Adds the retransmissions that viewers requested and were not sent.
+    private func addRepairs(to page: inout MetricsPage) {
+        page.add("sfud_rtx_left_out_total", .counter, "Retransmissions not sent, by cause.") {
+            [
+                ("cause=\"in-flight\"", Double(workers.reduce(0) { $0 + $1.rtxInFlight })),
+                ("cause=\"budget\"", Double(workers.reduce(0) { $0 + $1.rtxOverBudget })),
+            ]
+        }
     }
 
     /// Adds the send queues, the datagrams dropped in them, and the forwarding delays.

@@ -19,6 +19,10 @@ struct PathBandwidth: ~Copyable {
     private static let leastRetransmissionShare = 0.25
     private static let retransmissionBurst = 0.25
     private static let leastRetransmissionBurst = 6_000.0
+    /// Milliseconds for which feedback waits to be sent, and a NACK does not, and the longest time
+    /// for which a repetition counts as on its way.
+    private static let feedbackWait: Int64 = 80
+    private static let longestFlight: Int64 = 400
     /// Least nanoseconds between two timer runs; a timer that is always due would keep the worker
     /// busy.
     private static let shortestStep: Int64 = 500_000
@@ -30,6 +34,8 @@ struct PathBandwidth: ~Copyable {
     private var taken: ProbeID?
     /// Retransmitted bytes not yet recovered by the budget, and the time of the last update.
     private var repairs: (at: Instant, bytes: Double)?
+    /// Packets that were lately repeated on this path.
+    private var repeated = RecentRepeats()
     private var firstReport: Instant?
     /// Time of the last receiver report with loss that counts.
     private var lastLoss: Instant?
@@ -77,6 +83,7 @@ struct PathBandwidth: ~Copyable {
         firstReport = nil
         lastLoss = nil
         repairs = nil
+        repeated = RecentRepeats()
         updatePacingRate(at: now)
     }
 
@@ -109,6 +116,18 @@ struct PathBandwidth: ~Copyable {
 
     /// Sets the pacing rate from the present estimate.
     mutating func updatePacingRate(at now: Instant) { pacer.setRate(estimator.pacingRate, at: now) }
+
+    /// Whether the last repetition of a packet may still be on its way to the subscriber.
+    func isRepeated(_ number: SequenceNumber, of slot: SlotIndex, at now: Instant) -> Bool {
+        let roundTrip = (estimator.roundTrip ?? 0) / 1_000_000
+        let flight = min(roundTrip &- Self.feedbackWait, Self.longestFlight)
+        return flight > 0 && repeated.contains(number, of: slot, within: flight, at: now)
+    }
+
+    /// Notes that a packet was repeated.
+    mutating func noteRepeat(of number: SequenceNumber, of slot: SlotIndex, at now: Instant) {
+        repeated.note(number, of: slot, at: now)
+    }
 
     /// Returns whether one more retransmission fits beside the media; if so, counts it.
     ///

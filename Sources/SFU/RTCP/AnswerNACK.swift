@@ -163,10 +163,9 @@ extension RTCPEndpoint {
             !isSuperseded(place, at: now, receiver),
             let mapping = forwarder.slotRecords[slot].outgoing
         else { return }
+        let transport = slotCursor.slot.transport
         let bytes = Int(receiver.pool[place].payloadLength) + Forwarder.usualOverhead
-        guard
-            transports[slotCursor.slot.transport].bandwidth?
-                .takeRetransmission(bytes: bytes, at: now) != false
+        guard mayRepeat(number, of: slot, bytes: bytes, at: now, &transports[transport])
         else { return }
         var rewriting = Rewriting(
             span: span,
@@ -213,8 +212,28 @@ extension RTCPEndpoint {
             slotCursor.slot.retransmissionCredit -= 5
             forwarder.slotRecords[slot].retransmissions &+= 1
             counters.rtxOut &+= 1
+            transports[transport].bandwidth?.noteRepeat(of: number, of: slot, at: now)
         }
         forwarder.put(slotCursor, &transports)
+    }
+
+    /// Whether a packet may be repeated now on its viewer's path; counts it otherwise.
+    private mutating func mayRepeat(
+        _ number: SequenceNumber,
+        of slot: SlotIndex,
+        bytes: Int,
+        at now: Instant,
+        _ transport: inout Transport
+    ) -> Bool {
+        if transport.bandwidth?.isRepeated(number, of: slot, at: now) == true {
+            counters.rtxInFlight &+= 1
+            return false
+        }
+        if transport.bandwidth?.takeRetransmission(bytes: bytes, at: now) == false {
+            counters.rtxOverBudget &+= 1
+            return false
+        }
+        return true
     }
 
     /// Whether a picture of that span is still worth a retransmission.

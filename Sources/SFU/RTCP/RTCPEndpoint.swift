@@ -8,6 +8,8 @@ struct RTCPEndpoint: ~Copyable {
         var rtcpIn: UInt64 = 0
         var rtcpOut: UInt64 = 0
         var rtxOut: UInt64 = 0
+        var rtxInFlight: UInt64 = 0
+        var rtxOverBudget: UInt64 = 0
         var datagramsOut: UInt64 = 0
         var bytesOut: UInt64 = 0
         var feedbackOverBudget: UInt64 = 0

@@ -64,6 +64,8 @@ extension Core {
         result.rtcpIn = rtcp.counters.rtcpIn
         result.rtcpOut = rtcp.counters.rtcpOut
         result.rtxOut = rtcp.counters.rtxOut
+        result.rtxInFlight = rtcp.counters.rtxInFlight
+        result.rtxOverBudget = rtcp.counters.rtxOverBudget
         result.feedbackOverBudget = rtcp.counters.feedbackOverBudget
         result.relayedIn = relays.counters.relayedIn
         result.relayedOut = relays.counters.relayedOut
