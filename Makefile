@@ -52,7 +52,7 @@ DOCS_ENVIRONMENT := $(BUILD)/docs/environment/.installed-for
 .DEFAULT_GOAL := help
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
-.PHONY: help run run-cluster build bindings benchmarks bench bench-lines bench-nodes test unit unit-beside-builds \
+.PHONY: help run run-cluster build bindings benchmarks bench bench-lines bench-nodes test unit unit-full unit-beside-builds \
 	acceptance acceptance-slow deb test-deb test-images gate gate-update lint test-asan \
 	test-tsan fuzz prove simulate docs install packages bench-packages deb-packages \
 	image-packages test-packages clean
@@ -108,6 +108,10 @@ unit-beside-builds: packages bench-packages
 unit: test-packages ## Runs the Swift tests in a debug build
 	$(SWIFT) build --build-tests
 	@Scripts/unit
+
+unit-full: test-packages ## Runs them with all their seeds and whole lengths
+	$(SWIFT) build --build-tests
+	@SFUD_SEEDS=full SFUD_SCENARIOS=full Scripts/unit
 
 acceptance: test-packages $(ENVIRONMENT) build benchmarks ## Runs real browsers and other clients against sfud
 	@# Most tests wait for media, so two run at a time; those that measure time run alone.

@@ -27,7 +27,7 @@ import Testing
         Row(testDescription: "much watched, on three", workers: 3, spread: 0, isCalm: true),
     ]
 
-    @Test(arguments: rows, 1...3 as ClosedRange<UInt64>)
+    @Test(arguments: rows, Extent.seeds(3, short: 1))
     func `random calls keep the invariants`(row: Row, seed: UInt64) throws {
         var walk = ControlWalk(row, seed: seed)
         for _ in 0..<1_200 { walk.step() }

@@ -34,7 +34,7 @@ import Testing
         #expect(driver.plane.rooms["r"]?.messages.scans == 1)
     }
 
-    @Test(arguments: [1, 2, 3] as [UInt64])
+    @Test(arguments: Extent.seeds(3, short: 1))
     func `an audience is that of the subscribers`(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         var driver = ControlDriver()

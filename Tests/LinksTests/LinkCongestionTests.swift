@@ -55,7 +55,7 @@ import WorkerInterface
         return (numbers.count, Int(last - first) + 1 - numbers.count)
     }
 
-    @Test(arguments: 1...5 as ClosedRange<UInt64>)
+    @Test(arguments: Extent.seeds(5, short: 2))
     func `a link at half of what is wanted loses no sound, and carries the lower encoding`(
         seed: UInt64
     ) throws {
@@ -77,7 +77,7 @@ import WorkerInterface
     }
 
     /// A thin link: one packet of video takes 30 ms of it, and a keyframe more than its queue.
-    @Test(arguments: 1...5 as ClosedRange<UInt64>)
+    @Test(arguments: Extent.seeds(5, short: 2))
     func `a keyframe on a thin link is not in the way of the sound`(seed: UInt64) throws {
         var world = try Self.made(seed)
         world.faults.delay = 1...3
@@ -137,7 +137,7 @@ import WorkerInterface
         #expect(world.origin.counters.paddingOut == padding, "no probes without a limit")
     }
 
-    @Test(arguments: 1...5 as ClosedRange<UInt64>)
+    @Test(arguments: Extent.seeds(5, short: 1))
     func `a narrow link does not flap`(seed: UInt64) throws {
         var world = try Self.made(seed)
         Self.call(&world, seconds: 2)

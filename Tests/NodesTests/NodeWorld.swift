@@ -7,10 +7,11 @@ import TestSupport
 
 /// Nodes, their registry and links in virtual time.
 final class NodeWorld {
-    /// Seeds of the histories with faults: 20, or as many as `SFUD_NODE_SEEDS` says.
+    /// Seeds of the histories with faults: 8, 20 with `SFUD_SEEDS=full`, or as many as
+    /// `SFUD_NODE_SEEDS` says.
     static let seeds: ClosedRange<UInt64> = {
         let told = ProcessInfo.processInfo.environment["SFUD_NODE_SEEDS"].flatMap(UInt64.init)
-        return 1...max(1, told ?? 20)
+        return 1...max(1, told ?? Extent.count(20, short: 8))
     }()
 
     /// A node with the part of a control plane that matters here: rooms, their events, replies.

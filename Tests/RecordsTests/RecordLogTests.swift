@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...3 as ClosedRange<UInt64>)
+    @Test(arguments: Extent.seeds(3, short: 1))
     func `what is saved is read again, over many compactions`(seed: UInt64) throws {
         let memory = Memory(8_000)
         var freed = 0
@@ -89,7 +89,7 @@ import Testing
 
     /// A process killed between two stores, or within the bytes of one, leaves the last group that
     /// was committed, and it alone.
-    @Test(arguments: 1...3 as ClosedRange<UInt64>)
+    @Test(arguments: Extent.seeds(3, short: 1))
     func `a write that is cut anywhere leaves the group before it whole`(seed: UInt64) throws {
         let memory = Memory(8_000)
         let log = try memory.log()
@@ -130,7 +130,7 @@ import Testing
         #expect(cuts > 1_000 && switches > 1)
     }
 
-    @Test(arguments: 1...4 as ClosedRange<UInt64>)
+    @Test(arguments: Extent.seeds(4, short: 1))
     func `a damaged bit costs one scope, and nothing traps`(seed: UInt64) throws {
         let memory = Memory(30_000)
         let log = try memory.log()

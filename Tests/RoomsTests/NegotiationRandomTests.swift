@@ -1,5 +1,6 @@
 import RTP
 import Rooms
+import TestSupport
 import Testing
 import WorkerInterface
 
@@ -127,7 +128,7 @@ struct NegotiationRandomTests {
         }
     }
 
-    @Test(arguments: Array(1...20) as [UInt64])
+    @Test(arguments: Extent.seeds(20, short: 6))
     func `fifty renegotiations keep what must be kept`(seed: UInt64) {
         var client = Client(seed: seed)
         client.offer.lines = [.init(mid: "first", direction: "sendrecv")]
@@ -140,7 +141,7 @@ struct NegotiationRandomTests {
     }
 
     /// Checks that an offer, rejected or answered, leaves a state that allows the next one.
-    @Test(arguments: Array(1...8) as [UInt64])
+    @Test(arguments: Extent.seeds(8, short: 3))
     func `a mutated offer is refused or answered, and never more`(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let base = TestOffer([

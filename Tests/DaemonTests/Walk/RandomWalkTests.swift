@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Comparison of the control plane with a naive model of the contract, call by call.
@@ -8,7 +9,8 @@ import Testing
         ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) }
     }
 
-    static let seeds: [UInt64] = number("SFUD_WALK_SEED").map { [$0] } ?? [1, 2]
+    static let seeds =
+        number("SFUD_WALK_SEED").map { [$0] } ?? Array(Extent.seeds(2, short: 1))
 
     @Test(arguments: seeds)
     func `A0 to A4 random calls are answered as the contract says`(seed: UInt64) {

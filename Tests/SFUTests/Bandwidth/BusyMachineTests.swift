@@ -24,7 +24,7 @@ struct BusyMachineTests {
         Row(running: 300, longest: 200, loss: 0.05),
     ]
 
-    @Test(arguments: rows, 1...(Scenarios.isFull ? 10 : 2) as ClosedRange<UInt64>)
+    @Test(arguments: rows, 1...(Scenarios.isFull ? 10 : 1) as ClosedRange<UInt64>)
     func `low-rate video stays on, and freezes no longer than the machine stalls`(
         row: Row,
         seed: UInt64
@@ -45,7 +45,7 @@ struct BusyMachineTests {
         #expect(Double(longest) / 1e6 < (row.loss > 0 ? 3 : 1) * row.longest + 150)
     }
 
-    @Test(arguments: 1...(Scenarios.isFull ? 10 : 2) as ClosedRange<UInt64>)
+    @Test(arguments: 1...(Scenarios.isFull ? 10 : 1) as ClosedRange<UInt64>)
     func `the top layer is not given up for one that stops for a moment each second`(
         seed: UInt64
     ) throws {

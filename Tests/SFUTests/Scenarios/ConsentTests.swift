@@ -231,7 +231,7 @@ struct ConsentTests {
         #expect(call.peers[1].received.count == 1_201)
     }
 
-    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(arguments: Extent.seeds(20, short: 5))
     func `an honest peer whose address changes has its media back within a second`(
         seed: UInt64
     ) throws {
@@ -274,7 +274,7 @@ struct ConsentTests {
         #expect(call.peers[1].received.count == 601)
     }
 
-    @Test(arguments: 1...4 as ClosedRange<UInt64>)
+    @Test(arguments: Extent.seeds(4, short: 2))
     func `on a line that loses a third each way consent does not end`(seed: UInt64) throws {
         var call = try Self.call()
         var noise = SeededRandom(seed: seed)

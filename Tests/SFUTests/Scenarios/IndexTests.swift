@@ -9,7 +9,9 @@ import WorkerInterface
 /// Viewers get one continuous stream unless packets are lost on the way to sfud.
 struct IndexTests {
     /// Lossy runs, and runs in which the publishers' network is perfect.
-    static let runs = (0..<UInt64(Noise.count(80))).flatMap { [($0 + 1, true), ($0 + 1, false)] }
+    static let runs = (0..<UInt64(Noise.count(80, short: 2))).flatMap {
+        [($0 + 1, true), ($0 + 1, false)]
+    }
 
     struct Run: CustomTestStringConvertible, Sendable {
         var seed: UInt64
@@ -19,8 +21,8 @@ struct IndexTests {
         var testDescription: String { "\(profile.name) by \(engine.rawValue), seed \(seed)" }
     }
 
-    /// A few seeds of each profile and engine; twenty times as many with `SFUD_NOISE=full`.
-    static let disruptiveRuns = (0..<UInt64(Noise.count(40))).flatMap { seed in
+    /// A seed of each profile and engine; forty of each with `SFUD_NOISE=full`.
+    static let disruptiveRuns = (0..<UInt64(Noise.count(40, short: 1))).flatMap { seed in
         [SRTPProfile.aes128CmSha1_80, .aeadAes128Gcm].flatMap { profile in
             SRTPEngine.available.map { Run(seed: seed + 1, profile: profile, engine: $0) }
         }

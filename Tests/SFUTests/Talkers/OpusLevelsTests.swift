@@ -56,7 +56,7 @@ import Testing
     ) throws {
         var same = 0
         var all = 0
-        for seed in [1, 2, 3] as [UInt64] {
+        for seed in Extent.seeds(3, short: 1) {
             let microphones = try conversation(seed: seed, mode: mode)
             let told = Conversation(
                 microphones.map { trace in

@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 import Testing
 
 @testable import SFU
@@ -64,7 +65,7 @@ struct DetectorRun {
 }
 
 @Suite struct SpeechDetectorTests {
-    static let seeds = Array(1...100) as [UInt64]
+    static let seeds = Extent.seeds(100, short: 15)
 
     private func run(
         _ seed: UInt64,

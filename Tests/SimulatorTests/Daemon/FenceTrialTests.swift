@@ -1,12 +1,13 @@
 import Foundation
 import SFU
+import TestSupport
 import Testing
 import WorkerInterface
 
 /// Fence tests: no packet under a revoked right leaves after the reply that revoked it.
 @Suite struct FenceTrialTests {
     /// Number of trials of each term: 1,000 for a proof, fewer in each ordinary run.
-    static let trials = Trials.number("SFUD_TRIALS", usually: 2)
+    static let trials = Trials.number("SFUD_TRIALS", usually: Extent.count(2, short: 1))
 
     @Test(arguments: FenceTerm.all)
     func `A0-1 nothing leaves after the reply, and the fence has counted it`(
