@@ -47,7 +47,7 @@ struct LayerFollowingTests {
         path: Path,
         seed: UInt64
     ) throws {
-        let end = Scenarios.length(60, short: 20)
+        let end = Scenarios.length(60, short: 10)
         let call = try call([(0, path.rate)], seed: seed, until: end)
         tell("\(Int(path.rate)) kbit/s", call)
         let seen = call.changes
@@ -63,22 +63,25 @@ struct LayerFollowingTests {
     func `layers follow a path down to 600 and 200 kbit a second, and back up`(
         seed: UInt64
     ) throws {
-        let path = [(0, 3_000), (10, 600), (40, 200), (60, 3_000)] as [(Double, Double)]
-        let call = try call(path, seed: seed, until: 80)
+        // Times at which the path becomes narrow, narrower, and wide again.
+        let (first, second, third) = Scenarios.isFull ? (10.0, 40.0, 60.0) : (6.0, 16.0, 22.0)
+        let end = Scenarios.length(80, short: 32)
+        let path: [(Double, Double)] = [(0, 3_000), (first, 600), (second, 200), (third, 3_000)]
+        let call = try call(path, seed: seed, until: end)
         tell("3,000 to 600 to 200 to 3,000 kbit/s", call)
-        let down = call.changes(in: 10..<40)
+        let down = call.changes(in: first..<second)
         #expect(down.map(\.width) == [Self.middle])
-        #expect((down.last?.second ?? 40) <= 14)
-        let further = call.changes(in: 40..<60)
+        #expect((down.last?.second ?? second) <= first + 4)
+        let further = call.changes(in: second..<third)
         #expect(further.map(\.width) == [Self.lowest])
-        #expect((further.last?.second ?? 60) <= 44)
-        let up = call.changes(in: 60..<80)
+        #expect((further.last?.second ?? third) <= second + 4)
+        let up = call.changes(in: third..<end)
         #expect(up.last?.width == Self.top && up.count <= 2)
-        #expect((up.last?.second ?? 80) <= 68)
+        #expect((up.last?.second ?? end) <= third + 8)
         // A keyframe takes time when the queue is full, and none when there is room.
-        let downwards = call.stands(in: 0..<60).max() ?? 0
+        let downwards = call.stands(in: 0..<third).max() ?? 0
         #expect(downwards <= 1_000)
-        let upwards = call.stands(in: 60..<80).max() ?? 0
+        let upwards = call.stands(in: third..<end).max() ?? 0
         #expect(upwards <= 200)
     }
 
@@ -155,7 +158,7 @@ struct LayerFollowingTests {
         settings.capacity = [(0, 10e6)]
         var call = try LayeredCall(settings, seed: seed)
         var times: [Double] = []
-        for turn in 0..<8 {
+        for turn in 0..<(Scenarios.isFull ? 8 : 4) {
             let begin = call.second
             let isLarge = turn % 2 == 1
             call.prefer(isLarge ? .none : LayerCap(width: 320, height: 180))
@@ -177,18 +180,20 @@ struct LayerFollowingTests {
     func `O-9 below the lowest layer the video goes off, the sound stays, and all comes back`(
         seed: UInt64
     ) throws {
-        let path = [(0, 1_500), (10, 60), (40, 1_500)] as [(Double, Double)]
-        var call = try call(path, seed: seed, until: 40)
+        // Times at which the path becomes narrow and wide again.
+        let (first, second) = Scenarios.isFull ? (10.0, 40.0) : (5.0, 22.0)
+        var call = try call([(0, 1_500), (first, 60), (second, 1_500)], seed: seed, until: second)
         let holds = call.takeVideoHolds()
         #expect(holds == [.quality])
-        let silent = call.silentShare(in: 20..<40)
+        let silent = call.silentShare(in: first + 10..<second)
         #expect(silent <= 0.02)
-        call.run(until: 50)
+        call.run(until: second + 10)
         tell("1,500 to 60 to 1,500 kbit/s, \(Int(silent * 1_000)) permille silent", call)
         let returned = call.takeVideoHolds()
         #expect(returned == [nil])
-        let first = call.viewer.frames.first { $0.time > 40_000_000_000 }
-        #expect((first?.time ?? .max) <= 48_000_000_000)
+        let shown = call.viewer.frames.first { Double($0.time) / 1e9 > second }
+        let time = try #require(shown?.time)
+        #expect(Double(time) / 1e9 <= second + 8)
     }
 
     /// On a path that audio alone fills, its queue makes the estimate even lower.
@@ -197,7 +202,7 @@ struct LayerFollowingTests {
         var settings = LayeredCall.Settings()
         settings.capacity = [(0, 1.5e6), (5, 48e3), (25, 1.5e6)]
         var call = try LayeredCall(settings, seed: seed)
-        call.run(until: 40)
+        call.run(until: Scenarios.length(40, short: 31))
         tell("1,500 to 48 to 1,500 kbit/s", call)
         let first = call.viewer.frames.first { $0.time > 25_000_000_000 }
         #expect((first?.time ?? .max) <= 30_000_000_000)
