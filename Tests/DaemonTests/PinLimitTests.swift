@@ -13,7 +13,7 @@ import Testing
         var driver = ControlDriver(limits: limits)
         try driver.room("r", settings)
         try driver.join("m", ["role": "moderator"])
-        for index in 0..<count { try driver.join("p\(index)") }
+        for index in 0..<count { try driver.join("p\(index)", ["snapshot": false]) }
         driver.events = []
         return driver
     }

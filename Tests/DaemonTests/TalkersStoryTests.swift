@@ -293,7 +293,7 @@ import WorkerInterface
         var driver = ControlDriver()
         try driver.room()
         for index in 0..<1_000 {
-            try driver.join("p\(index)")
+            try driver.join("p\(index)", ["snapshot": false])
             if index < 10 { try driver.offer("p\(index)", "0:audio:sendonly") }
         }
         for index in 0..<10 { try driver.begin("p\(index)") }
