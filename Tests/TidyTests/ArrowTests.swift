@@ -93,30 +93,35 @@ import Testing
     @Test(arguments: parts.keys.sorted())
     func `a part of the core knows only parts below it`(_ part: String) throws {
         let allowed = try #require(Self.parts[part]).union([part])
-        let sources = Source.all(under: "Sources/SFU")
-        var types: [String: String] = [:]
-        for source in sources {
-            for type in source.declaredTypes { types[type] = source.folder }
-        }
-        let functions = Self.functions(of: sources)
-        let own = sources.filter { $0.folder == part }
+        let own = Self.core.filter { $0.folder == part }
         try #require(!own.isEmpty)
         for source in own {
             for word in source.typeWords {
-                guard let owner = types[word], !allowed.contains(owner) else { continue }
+                guard let owner = Self.types[word], !allowed.contains(owner) else { continue }
                 Issue.record("\(source.path) names \(word) of \(owner)")
             }
             for name in source.calls {
-                guard let owner = functions[name], !allowed.contains(owner) else { continue }
+                guard let owner = Self.functions[name], !allowed.contains(owner) else { continue }
                 Issue.record("\(source.path) calls \(name) of \(owner)")
             }
         }
     }
 
+    private static let core = Source.all(under: "Sources/SFU")
+
+    /// Folders of the types of the core.
+    private static let types: [String: String] = {
+        var types: [String: String] = [:]
+        for source in core {
+            for type in source.declaredTypes { types[type] = source.folder }
+        }
+        return types
+    }()
+
     /// Folders of the functions whose name only one folder has: a type may be extended in any.
-    private static func functions(of sources: [Source]) -> [String: String] {
+    private static let functions: [String: String] = {
         var owners: [String: Set<String>] = [:]
-        for source in sources {
+        for source in core {
             for name in source.declaredFunctions { owners[name, default: []].insert(source.folder) }
         }
         let below = ["RTP", "WorkerInterface"].flatMap { Source.all(under: "Sources/\($0)") }
@@ -125,7 +130,7 @@ import Testing
         }
         for name in homonyms { owners[name] = nil }
         return owners.compactMapValues { $0.count == 1 ? $0.first : nil }
-    }
+    }()
 
     /// A module of a cycle, if there is one.
     static func cycle(in arrows: [String: Set<String>]) -> String? {
