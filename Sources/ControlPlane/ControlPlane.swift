@@ -178,6 +178,8 @@ extension Room.Shared {
                 )
             )
             remote = Room.RemotePlaces(first: identifiers.count)
+            // Rooms come here from other nodes with subscriptions of theirs.
+            lastSubscription = UInt64.random(in: 0..<1 << 28, using: &random) << 24
         }
         streaming.schemes = setup.streamingSchemes
         streaming.limit = setup.limits.streamings

@@ -31,6 +31,8 @@ struct ServerLife {
     var upgrade = Upgrade.no
     /// Participants that connect elsewhere than at their room's home; `nil` without a cluster.
     var places: Places?
+    /// Rooms of lost nodes whose taking over has ended, with their last events' numbers.
+    var adopted: [(room: String, last: UInt64?)] = []
     /// Result of `node.list`; empty without a cluster.
     var nodes = NodeList.Result()
     private var ending = Ending.no

@@ -303,6 +303,7 @@ struct EventLoop: ~Copyable {
                 control.connectionClosed(id)
                 cluster?.withCore { $0.connectionClosed(id.rawValue) }
             }
+            noteAdopted(at: now)
             let output = control.takeOutput()
             guard !output.isEmpty else { return }
             for item in output { carryOut(item, at: now) }

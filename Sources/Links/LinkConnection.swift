@@ -54,7 +54,9 @@ struct LinkConnection {
         var places = buffer.mutableSpan
         let count = kernel_read(descriptor, &places)
         guard count > 0 else {
-            guard count == Int64(-EAGAIN) else { throw .closed }
+            guard count == Int64(-EAGAIN) else {
+                throw count == Int64(-ECONNREFUSED) ? .refused : .closed
+            }
             return []
         }
         let text = try session.receive(Array(buffer.prefix(Int(count))))
@@ -79,8 +81,10 @@ struct LinkConnection {
         return waiting <= Self.queueLimit
     }
 
-    /// Writes what the kernel takes; returns whether the connection can go on.
-    mutating func write() -> Bool {
+    /// Writes what the kernel takes.
+    ///
+    /// - Throws: if the connection must end.
+    mutating func write() throws(LinkError) {
         queue += session.takeOutput()
         while head < queue.count {
             let written = kernel_write(descriptor, queue.span.extracting(head..<queue.count))
@@ -89,13 +93,13 @@ struct LinkConnection {
                     queue.removeSubrange(..<head)
                     head = 0
                 }
-                return written == Int64(-EAGAIN) || written == Int64(-ENOTCONN)
+                guard written != Int64(-EAGAIN), written != Int64(-ENOTCONN) else { return }
+                throw written == Int64(-ECONNREFUSED) ? .refused : .closed
             }
             head += Int(written)
         }
         queue.removeAll(keepingCapacity: queue.capacity <= Self.keptCapacity)
         head = 0
-        return true
     }
 
     /// Bytes that may wait for a peer; beyond, the connection ends.

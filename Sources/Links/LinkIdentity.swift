@@ -10,6 +10,8 @@ package enum LinkError: Error, Equatable, Sendable {
     case protocolViolation
     /// The peer has closed the session.
     case closed
+    /// Nobody listens at the peer's port.
+    case refused
 }
 
 /// A node's certificate for links, made at its start, and OpenSSL's context.

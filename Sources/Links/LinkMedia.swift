@@ -29,7 +29,15 @@ package struct LinkMedia: ~Copyable {
         var roundTrip: Int64?
         /// Sending time of the last beat that was echoed.
         var echoed: Instant?
+        /// Whether that echo granted a lease.
+        var isGranting = false
         var isAlive = false
+
+        /// End of the lease that its last echo granted.
+        var leaseEnd: Instant? {
+            guard isGranting else { return nil }
+            return echoed?.advanced(milliseconds: LinkMedia.leaseMilliseconds)
+        }
     }
 
     /// A publication that goes to other nodes.
@@ -46,7 +54,6 @@ package struct LinkMedia: ~Copyable {
             var carried: UInt8 { encodings & ~withheld }
         }
 
-        var name: StreamName
         /// Nodes that may have it.
         var nodes: Set<String>
         var subscribers: [String: Subscriber] = [:]
@@ -157,7 +164,11 @@ package struct LinkMedia: ~Copyable {
         case .receive(let configuration, let name, let node):
             let id = configuration.id
             core.addLinked(configuration, at: now)
-            guard receiving[id] == nil else { break }
+            guard receiving[id] == nil else {
+                receiving[id]?.name = name
+                receiving[id]?.nextWant = now
+                break
+            }
             let isSound = configuration.kind == .audio
             receiving[id] = Receiving(name: name, node: node, isSound: isSound, nextWant: now)
         case .end(let id):
@@ -175,7 +186,13 @@ package struct LinkMedia: ~Copyable {
         case .hold(let home, let lease):
             leases[home] = lease
             // The number may have been that of another home.
-            if let lease { leaseEnds.append((lease, Instant(nanoseconds: 0))) }
+            let end = peers[home]?.leaseEnd ?? Instant(nanoseconds: 0)
+            if let lease { leaseEnds.append((lease, end)) }
+        case .prolong(let home):
+            guard let lease = leases[home], let peer = peers[home], peer.isGranting,
+                let echoed = peer.echoed
+            else { break }
+            leaseEnds.append((lease, echoed.advanced(milliseconds: Self.prolongedMilliseconds)))
         }
         flushRecords(at: now)
     }
@@ -204,6 +221,7 @@ package struct LinkMedia: ~Copyable {
         peer.former = old?.association
         peer.roundTrip = old?.roundTrip
         peer.echoed = old?.echoed
+        peer.isGranting = old?.isGranting ?? false
         peer.isAlive = old?.isAlive ?? false
         peers[node] = peer
     }
@@ -288,6 +306,8 @@ extension LinkMedia {
 
     /// Life of a lease on the rooms of another home, from the sending of the echoed beat.
     package static let leaseMilliseconds: Int64 = 1_000
+    /// The same where the home's process has died.
+    package static let prolongedMilliseconds: Int64 = 4_000
     static let beatMilliseconds: Int64 = 100
     /// Time without a refresh after which a want is over.
     static let wantMilliseconds: Int64 = 3_000

@@ -125,6 +125,7 @@ extension LinkMedia {
     ) {
         guard sent <= now, sent > peers[node]?.echoed ?? Instant(nanoseconds: 0) else { return }
         peers[node]?.echoed = sent
+        peers[node]?.isGranting = isGranted
         peers[node]?.roundTrip = now.nanoseconds(since: sent)
         reviewLife(of: node, at: now)
         guard isGranted, let lease = leases[node] else { return }

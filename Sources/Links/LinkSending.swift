@@ -5,7 +5,8 @@ import WorkerInterface
 // Media for other nodes.
 extension LinkMedia {
     mutating func send(_ id: PublicationID, _ name: StreamName, to nodes: Set<String>) {
-        if sending[id] == nil { sending[id] = Sending(name: name, nodes: nodes) }
+        if sending[id] == nil { sending[id] = Sending(nodes: nodes) }
+        // Under a former name it is known to nodes that have not heard of this one.
         names[name] = id
         sending[id]?.nodes = nodes
         for (node, subscriber) in sending[id]?.subscribers ?? [:] where !nodes.contains(node) {
@@ -18,7 +19,7 @@ extension LinkMedia {
 
     mutating func endSending(_ id: PublicationID) {
         guard let ended = sending.removeValue(forKey: id) else { return }
-        if names[ended.name] == id { names[ended.name] = nil }
+        for (name, named) in names where named == id { names[name] = nil }
         for (node, subscriber) in ended.subscribers {
             subscriptions[Subscription(node: node, handle: subscriber.handle)] = nil
         }

@@ -1,4 +1,5 @@
 import CKernel
+import Glibc
 import Kernel
 package import Nodes
 package import RTP
@@ -11,6 +12,8 @@ package enum LinkNews: Hashable, Sendable {
     /// Keys of the datagrams, behind each `up`.
     case keys(NodeName, LinkKeys)
     case down(NodeName)
+    /// Nobody listens at the node's port; `down` follows.
+    case refused(NodeName)
     case message(NodeName, LinkMessage)
     /// Round-trip time in milliseconds.
     case roundTrip(NodeName, Double)
@@ -140,7 +143,7 @@ package struct Links {
         } catch {
             connections[id] = connection
             if error != .closed, !connection.isUp, !connection.isOutgoing { strangers &+= 1 }
-            return close(id)
+            return fail(id, because: error)
         }
         if !connection.isUp, connection.session.isEstablished {
             guard establish(id, at: now) else { return }
@@ -198,6 +201,11 @@ package struct Links {
         news.append(.up(node))
         if let keys = connection.session.datagramKeys { news.append(.keys(node, keys)) }
         return true
+    }
+
+    private mutating func fail(_ id: UInt64, because error: LinkError) {
+        if error == .refused, let node = connections[id]?.node { news.append(.refused(node)) }
+        close(id)
     }
 
     private mutating func close(_ id: UInt64) {
@@ -258,12 +266,15 @@ package struct Links {
         _ token: (UInt64) -> UInt64,
         at now: Instant
     ) {
-        guard established[node] == nil,
-            let descriptor = try? TCPListener.connect(to: remote)
-        else {
+        guard established[node] == nil else { return news.append(.up(node)) }
+        let descriptor: Int32
+        do throws(SystemError) {
+            descriptor = try TCPListener.connect(to: remote)
+        } catch {
             let count = min((failures[node]?.count ?? 0) + 1, Self.failureLimit)
             failures[node] = (count, now)
-            return news.append(established[node] == nil ? .down(node) : .up(node))
+            if error.number == ECONNREFUSED { news.append(.refused(node)) }
+            return news.append(.down(node))
         }
         guard let session = try? LinkSession(identity, isClient: true) else {
             kernel_close(descriptor)
@@ -284,7 +295,8 @@ package struct Links {
         for id in touched {
             guard var connection = connections[id] else { continue }
             connections[id] = nil
-            let goesOn = connection.write()
+            var failure: LinkError?
+            do throws(LinkError) { try connection.write() } catch { failure = error }
             let wanted: Poller.Interest =
                 connection.waiting > 0 ? [.readable, .writable] : .readable
             if wanted != connection.interest {
@@ -292,7 +304,7 @@ package struct Links {
                 poller.change(connection.descriptor, to: wanted, token: token(id))
             }
             connections[id] = connection
-            if !goesOn { close(id) }
+            if let failure { fail(id, because: failure) }
         }
         touched.removeAll(keepingCapacity: true)
     }

@@ -37,6 +37,7 @@ package struct Cluster {
     /// Time at which this node did something last.
     private var lastActive: Instant
     private var nextTidy: Instant
+    private var nextBeat: Instant
     /// Unix time in seconds, for events that this node makes.
     package var unixTime = 0.0
     package internal(set) var counters = ClusterCounters()
@@ -82,6 +83,7 @@ package struct Cluster {
         members = Members(own: setup.name)
         nextTick = now
         nextTidy = now
+        nextBeat = now
         lastActive = now
         for room in rooms {
             holds[room] = Hold(term: 1, exists: true, stage: .claiming(until: nil))
@@ -131,9 +133,12 @@ package struct Cluster {
         expireJournals(at: now)
         expireLinks(at: now)
         expireSubscriptions(at: now)
+        if nextBeat <= now {
+            nextBeat = now.advanced(milliseconds: Self.beatMilliseconds)
+            writeBeat(at: now)
+        }
         guard nextTidy <= now else { return }
         nextTidy = now.advanced(milliseconds: Self.tidyMilliseconds)
-        writeBeat(at: now)
         noteOrphans(at: now)
         tidyDirectory(at: now)
     }
@@ -243,6 +248,8 @@ package struct Cluster {
     static let standstillMilliseconds: Int64 = 1_500
     /// Time without a turn after which replies wait for the journal from then on.
     static let pauseMilliseconds: Int64 = 300
-    /// Time between two beats, and between two looks for records to clear.
+    /// Time between two beats.
+    static let beatMilliseconds: Int64 = 500
+    /// Time between two looks for records to clear.
     static let tidyMilliseconds: Int64 = 1_000
 }

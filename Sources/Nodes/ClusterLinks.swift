@@ -30,6 +30,10 @@ struct Peer {
     var guests: PlaceStream?
     /// Time since which the link has been down.
     var downSince: Instant?
+    /// Whether nobody has listened at its port since.
+    var isRefused = false
+    /// Whether this node's lease on its rooms has been prolonged since.
+    var isProlonged = false
 
     init() {}
 
@@ -146,6 +150,8 @@ extension Cluster {
             attachAll(to: node, at: now)
             resumePlaces(at: node, of: member.record.boot)
             peers[node]?.downSince = nil
+            peers[node]?.isRefused = false
+            peers[node]?.isProlonged = false
             emit(.linked(node))
         } else {
             // A connection that fails is no new loss.
@@ -162,6 +168,22 @@ extension Cluster {
                 }
             }
             detachAll(from: node)
+        }
+    }
+
+    /// Notes that nobody listens at a node's port.
+    package mutating func linkRefused(_ node: NodeName) { peers[node]?.isRefused = true }
+
+    /// Lets leases on the rooms of homes whose process has died last until others have gone on.
+    ///
+    /// There are two signs of it: nobody listens at its port, and it writes no record, which a home
+    /// does that is cut off from this node alone.
+    mutating func prolongLeases(at now: Instant) {
+        for (node, peer) in peers
+        where peer.isRefused && !peer.isProlonged && peer.guests != nil {
+            guard members.isSilent(node, at: now) else { continue }
+            peers[node]?.isProlonged = true
+            emit(.prolong(node))
         }
     }
 
@@ -269,6 +291,7 @@ extension Cluster {
             peers[node]?.incoming.expire(at: now)
             expirePlaces(at: node, at: now)
         }
+        prolongLeases(at: now)
     }
 
     /// Longest time for which a call waits for a link.

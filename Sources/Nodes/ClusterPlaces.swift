@@ -53,7 +53,7 @@ extension Cluster {
                 return tellEnd(of: message.session, asHome: false, to: node)
             }
             // The home has begun anew: it knows nothing of the participants of before.
-            if known != nil { end(path, at: node) }
+            if let known { end(path, at: node, isOver: known.boot != boot) }
             peers[node]?.guests = PlaceStream(
                 session: message.session,
                 with: boot,
@@ -77,7 +77,7 @@ extension Cluster {
         for path in [\Peer.places, \Peer.guests] {
             guard let stream = peers[node]?[keyPath: path] else { continue }
             guard stream.boot == boot else {
-                end(path, at: node)
+                end(path, at: node, isOver: true)
                 continue
             }
             for message in stream.unacknowledged { emit(.send(node, .place(message))) }
@@ -110,7 +110,7 @@ extension Cluster {
     /// Ends the sessions with a node that is lost.
     mutating func losePlaces(at node: NodeName) {
         for path in [\Peer.places, \Peer.guests] where peers[node]?[keyPath: path] != nil {
-            end(path, at: node)
+            end(path, at: node, isOver: true)
         }
     }
 
@@ -125,10 +125,18 @@ extension Cluster {
         emit(.send(node, .place(message)))
     }
 
-    private mutating func end(_ path: WritableKeyPath<Peer, PlaceStream?>, at node: NodeName) {
-        let isHome = peers[node]?[keyPath: path]?.isHome == true
+    /// Ends a session; `isOver`: the other node's life is over, and others go on with its rooms.
+    private mutating func end(
+        _ path: WritableKeyPath<Peer, PlaceStream?>,
+        at node: NodeName,
+        isOver: Bool = false
+    ) {
+        guard let stream = peers[node]?[keyPath: path] else { return }
         peers[node]?[keyPath: path] = nil
         log("participants at another node lost", ["node": node.rawValue], isWarning: true)
-        emit(.placesLost(node, asHome: isHome))
+        guard !stream.isHome, isOver else {
+            return emit(.placesLost(node, asHome: stream.isHome))
+        }
+        emit(.homeLost(node, boot: stream.boot))
     }
 }

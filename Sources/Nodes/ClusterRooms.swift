@@ -191,7 +191,10 @@ extension Cluster {
         {
             noteMove(of: room, to: record.home, seen: seen, at: now)
         }
-        if !hold.exists { letGo(journal, of: room) }
+        if !hold.exists {
+            emit(.cancelAdoption(room))
+            letGo(journal, of: room)
+        }
         for call in hold.waiting { route(call, at: now) }
     }
 

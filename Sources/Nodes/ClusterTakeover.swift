@@ -179,6 +179,7 @@ extension Cluster {
     private mutating func bury(_ room: String, at now: Instant) {
         log("room lost with its node", ["room": room], isWarning: true)
         if let seen = positions.removeValue(forKey: room) { tellLoss(of: room, after: seen) }
+        emit(.cancelAdoption(room))
         holds[room]?.stage = .burying
         pursue(room, at: now)
     }

@@ -63,12 +63,18 @@ package enum ClusterOutput: Hashable, Sendable {
     /// The participants of this home at a node are gone (`asHome`), or those of another home here
     /// must go.
     case placesLost(NodeName, asHome: Bool)
+    /// A life of another home is over: its participants here wait for the next home.
+    case homeLost(NodeName, boot: String)
+    /// A home has died: this node's lease on its rooms lasts until another has gone on with them.
+    case prolong(NodeName)
     /// Ends a room whose name is no longer this node's.
     case endRoom(String)
     /// Ends this node's copy of a room that goes on at another node, without a word.
     case abandonRoom(String)
-    /// Goes on with a room of a lost node; `adopted` follows.
+    /// Goes on with a room of a lost node; `adopted` follows, perhaps later.
     case adopt(TakenRoom)
+    /// Gives up going on with a room, if that is under way.
+    case cancelAdoption(String)
     /// An event of a room of this node, for its own connections and other nodes.
     case event(room: String, seq: UInt64, name: String, [UInt8])
     case log(isWarning: Bool, String, [String: String])

@@ -34,6 +34,15 @@ struct Members {
         ownSeen.map { now.milliseconds(since: $0) < Self.pauseMilliseconds } ?? false
     }
 
+    /// Whether a node has written no record for longer than one that runs does, though this one's
+    /// own came back.
+    func isSilent(_ name: NodeName, at now: Instant) -> Bool {
+        guard let ownSeen, now.milliseconds(since: ownSeen) < Self.silenceMilliseconds,
+            let member = table[name]
+        else { return false }
+        return now.milliseconds(since: member.changed) >= Self.silenceMilliseconds
+    }
+
     /// Takes a record; returns whether the node has begun another life.
     ///
     /// Nodes above the limit are left out (`nil`).
@@ -121,6 +130,9 @@ struct Members {
     /// Nodes of a cluster, this one included.
     static let limit = 64
     static let leaseMilliseconds: Int64 = 3_000
+    /// Age of a record that is no longer that of a node that runs: above the time between two
+    /// (`Cluster.beatMilliseconds`) and what the registry takes.
+    static let silenceMilliseconds: Int64 = 700
     /// Age of the own record at which the registry's news are no longer current.
     static let pauseMilliseconds: Int64 = 2_500
     static let preference = 0.1

@@ -5,7 +5,8 @@
 package enum LinkOrder: Hashable, Sendable {
     /// Sends a publication, mirrored in the link thread, to the nodes that want it.
     case send(PublicationID, as: StreamName, to: [String])
-    /// Takes a publication from another node; the configuration's id is its handle here.
+    /// Takes a publication from another node; the configuration's id is its handle here. The name
+    /// may be a new one of the same publication.
     case receive(PublicationConfiguration, StreamName, from: String)
     /// Ends a publication that was taken from another node.
     case end(PublicationID)
@@ -17,6 +18,9 @@ package enum LinkOrder: Hashable, Sendable {
     /// Sets whether a node's leases on rooms of this home go on; when they do not, its media stops
     /// by itself.
     case grant(String, Bool)
+    /// Lets the present lease on the rooms of a home that has died last until another node can have
+    /// gone on with them.
+    case prolong(home: String)
     /// Begins to hold this node's lease on the rooms of another home, under a number; `nil` ends
     /// that.
     case hold(home: String, lease: Int?)
@@ -24,7 +28,7 @@ package enum LinkOrder: Hashable, Sendable {
 
 /// Name of a publication that all nodes of a room know.
 package struct StreamName: Hashable, Sendable, Codable {
-    /// Node that runs the room.
+    /// Node that runs the room, a slash, and that node's life.
     package var home: String
     /// Place of the publication's transport, and its handle there, as the home counts them.
     package var target: RelayTarget

@@ -4,6 +4,8 @@
 /// the node that each is at.
 package enum RemoteCommand: Hashable, Sendable, Codable {
     case configure(TransportID, TransportConfiguration)
+    /// Keeps the outcome of a transport's offers, encoded, for a home that goes on with the room.
+    case keep(TransportID, room: String, [UInt8])
     case close(TransportID)
     case gate(PublicationID, open: Bool)
     case bind(SlotID, Binding?)
@@ -31,6 +33,7 @@ package enum RemoteCommand: Hashable, Sendable, Codable {
             targets.count == places.count && targets.count <= Self.listLimit
         case .reportTransports(let ids, _): ids.count <= Self.transportLimit
         case .bind(_, let binding): binding.map { (0...1_000).contains($0.priority) } ?? true
+        case .keep(_, _, let negotiation): negotiation.count <= Self.keptLimit
         case .close, .gate, .limit, .feature, .unmirror, .explain, .fence: true
         }
     }
@@ -41,6 +44,7 @@ package enum RemoteCommand: Hashable, Sendable, Codable {
 
     fileprivate static let listLimit = 1_024
     private static let transportLimit = 65_536
+    private static let keptLimit = 1 << 20
 }
 
 extension PublicationConfiguration {

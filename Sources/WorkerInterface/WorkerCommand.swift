@@ -44,8 +44,10 @@ package enum WorkerCommand: Hashable, Sendable {
     case tap(OutputCommand)
     /// Order for the link thread only, which exchanges media with other nodes.
     case link(LinkOrder)
-    /// Lets a publication's gate be open under the lease of a home at another node only.
-    case lease(PublicationID, of: Int)
+    /// Lets a publication's gate be open under the lease of a home at another node only; `nil`:
+    /// under none any longer. In place of another lease it counts once it has begun, or the other
+    /// one is over.
+    case lease(PublicationID, of: Int?)
     /// Requests an `Event.statistics` with this token.
     case report(token: UInt64)
     /// Requests an `Event.statistics` of these transports and their media alone.

@@ -64,7 +64,7 @@ import Testing
         #expect(
             far.orders.contains { order in
                 if case .link(.receive(_, let name, from: "a")) = order {
-                    name.home == "a"
+                    name.home == "a/boot-a"
                 } else {
                     false
                 }

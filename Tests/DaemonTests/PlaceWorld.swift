@@ -13,6 +13,8 @@ struct PlaceWorld {
     struct Node {
         var plane: ControlPlane
         var worker = WalkWorker(index: 0)
+        /// Commands to the worker.
+        var commands: [WorkerCommand] = []
         /// Commands to the link thread.
         var orders: [WorkerCommand] = []
         var fences: [(worker: Int, epoch: UInt64)] = []
@@ -21,6 +23,8 @@ struct PlaceWorld {
         var waiting: [(from: String, isFromHome: Bool, bytes: [UInt8])] = []
         /// Records that its control plane has saved for another process.
         var saved: [String: [UInt8]] = [:]
+        /// The part of them that other nodes may read.
+        var journaled: [String: [UInt8]] = [:]
         let setup: ControlSetup
 
         init(_ setup: ControlSetup) {
@@ -33,6 +37,7 @@ struct PlaceWorld {
     var now = Instant(nanoseconds: 1_000_000_000_000)
     var replies: [Int64: Result<JSON, IPCError>] = [:]
     var events: [IPCEvent] = []
+    var warnings: [String] = []
     /// Messages from homes to the nodes of participants, by node, and their bytes.
     var told: [String: (messages: Int, bytes: Int)] = [:]
     private var lastID: Int64 = 0
@@ -144,6 +149,53 @@ struct PlaceWorld {
         settle()
     }
 
+    /// Ends a node's process: the others count it as lost.
+    mutating func kill(_ name: String) {
+        nodes[name]?.isStopped = true
+        for other in nodes.keys.sorted() where other != name {
+            nodes[other]?.waiting.removeAll { $0.from == name }
+            let boot = bootID(of: name)
+            nodes[other]?.plane.orphanGuests(of: name, boot, at: now)
+            nodes[other]?.plane.losePlaces(at: name, at: now)
+        }
+        settle()
+    }
+
+    private func bootID(of name: String) -> String { nodes[name]?.plane.bootID ?? "" }
+
+    /// Lets another life of a killed node begin, which knows nothing.
+    mutating func begin(_ name: String) {
+        guard var setup = nodes[name]?.setup else { return }
+        setup.bootID += "-next"
+        nodes[name] = Node(setup)
+        for other in nodes.keys where other != name {
+            meet(name, other)
+            meet(other, name)
+        }
+        settle()
+    }
+
+    /// Lets a node go on with the room of a killed one, by its journal.
+    mutating func adopt(
+        from name: String,
+        by heir: String,
+        _ records: [String: [UInt8]]? = nil,
+        boot: String? = nil
+    ) {
+        let unixTime = 1_700_000_000 + Double(now.nanoseconds) / 1e9
+        let room = JournaledRoom(
+            name: "r",
+            of: name,
+            boot ?? bootID(of: name),
+            records: (records ?? nodes[name]?.journaled ?? [:])
+                .filter { $0.key.split(separator: "/")[1] == "r" },
+            instant: now,
+            unixTime: unixTime
+        )
+        nodes[heir]?.plane.adopt(room, at: now, unixTime: unixTime)
+        settle()
+    }
+
     mutating func resume(_ name: String) {
         nodes[name]?.isStopped = false
         settle()
@@ -157,9 +209,10 @@ struct PlaceWorld {
             for name in nodes.keys.sorted() where nodes[name]?.isStopped == false {
                 for message in nodes[name]?.waiting ?? [] {
                     isBusy = true
+                    let boot = bootID(of: message.from)
                     if message.isFromHome {
                         nodes[name]?.plane
-                            .receivePlaceCommands(message.bytes, from: message.from, at: now)
+                            .receivePlaceCommands(message.bytes, from: message.from, boot, at: now)
                     } else {
                         nodes[name]?.plane
                             .receivePlaceEvents(message.bytes, from: message.from, at: now)
@@ -199,6 +252,7 @@ struct PlaceWorld {
                     nodes[name]?.orders.append(command)
                 } else {
                     nodes[name]?.worker.apply(command)
+                    nodes[name]?.commands.append(command)
                 }
             }
         case .place(let node, let asHome, let bytes):
@@ -207,8 +261,14 @@ struct PlaceWorld {
             let before = told[node] ?? (0, 0)
             told[node] = (before.messages + 1, before.bytes + bytes.count)
         case .save(let changes):
-            for change in changes { nodes[name]?.saved[change.key] = change.value }
-        case .serverEvent, .statistics, .subscribe, .log, .close, .upgrade, .exit: break
+            for change in changes {
+                nodes[name]?.saved[change.key] = change.value
+                guard let shared = change.journaled else { continue }
+                nodes[name]?.journaled[shared.key] = shared.value
+            }
+        case .log(let level, let message, let fields):
+            if level >= .warning { warnings.append("\(name): \(message) \(fields.map(\.1))") }
+        case .serverEvent, .statistics, .subscribe, .close, .upgrade, .exit: break
         }
     }
 

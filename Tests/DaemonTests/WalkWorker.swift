@@ -12,6 +12,8 @@ struct WalkWorker {
     var relays: [PublicationID: [RelayTarget]] = [:]
     /// Publications that each of the recorder's taps reads.
     var taps: [OutputID: Set<PublicationID>] = [:]
+    /// Numbers of the homes under whose leases gates are open.
+    var leases: [PublicationID: Int] = [:]
     /// Ended handles, which must not be used again.
     private var ended: Set<PublicationID> = []
 
@@ -58,7 +60,10 @@ struct WalkWorker {
         case .hold(let id, let target):
             #expect(relays[id]?.contains(target) == true)
         case .tap(let order): apply(order)
-        case .explain, .report, .reportTransports, .fence, .link, .lease: break
+        case .lease(let id, let lease):
+            #expect(home(of: id) != nil || ended.contains(id))
+            if home(of: id) != nil { leases[id] = lease }
+        case .explain, .report, .reportTransports, .fence, .link: break
         }
     }
 
@@ -140,6 +145,7 @@ struct WalkWorker {
 
     private mutating func end(_ publication: PublicationID) {
         gates[publication] = nil
+        leases[publication] = nil
         relays[publication] = nil
         ended.insert(publication)
         #expect(

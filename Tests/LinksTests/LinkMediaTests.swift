@@ -120,6 +120,64 @@ import WorkerInterface
         #expect(world.leaseEnd > world.now)
     }
 
+    @Test func `the lease of a home that has died goes on, that of one that withholds it does not`()
+        throws
+    {
+        var world = try LinkWorld(seed: 5)
+        world.run(500)
+        world.faults.isCut = true
+        let cut = world.now
+        world.run(500)
+        world.far.apply(.link(.prolong(home: "origin")), at: world.now)
+        world.run(1)
+        let most = LinkMedia.prolongedMilliseconds
+        #expect(world.leaseEnd <= cut.advanced(milliseconds: most))
+        #expect(world.leaseEnd > cut.advanced(milliseconds: most - 200))
+        // It was no death.
+        world.faults.isCut = false
+        world.run(300)
+        #expect(world.leaseEnd <= world.now.advanced(milliseconds: LinkMedia.leaseMilliseconds))
+        world.origin.apply(.link(.grant("far", false)), at: world.now)
+        world.run(300)
+        let before = world.leaseEnd
+        world.far.apply(.link(.prolong(home: "origin")), at: world.now)
+        world.run(1)
+        #expect(world.leaseEnd == before)
+    }
+
+    @Test func `a lease that begins counts from the last echo`() throws {
+        var world = try LinkWorld(seed: 5)
+        world.run(500)
+        world.far.apply(.link(.hold(home: "origin", lease: nil)), at: world.now)
+        world.run(500)
+        world.far.apply(.link(.hold(home: "origin", lease: 0)), at: world.now)
+        world.run(1)
+        #expect(world.leaseEnd > world.now.advanced(milliseconds: 700))
+    }
+
+    @Test func `a publication goes on under the name that another home gives it`() throws {
+        var world = try LinkWorld(seed: 2)
+        world.want(1)
+        world.run(500) { world, step in world.publish(Int64(step)) }
+        let next = StreamName(home: "next", target: LinkWorld.name.target)
+        var configuration = LinkWorld.configuration(.video, [nil])
+        configuration.id = LinkWorld.incoming
+        // The far node hears of it first, and its wants are for a name that is not known yet.
+        world.far.apply(.link(.receive(configuration, next, from: "origin")), at: world.now)
+        world.run(1_500) { world, step in world.publish(Int64(500 + step)) }
+        world.origin.apply(
+            .link(.send(LinkWorld.outgoing, as: next, to: ["far"])),
+            at: world.now
+        )
+        world.run(4_000) { world, step in world.publish(Int64(2_000 + step)) }
+        world.run(100)
+        let numbers = world.packets.map(\.timestamp)
+        #expect(numbers == Array(numbers[0]..<6_000).map { $0 }, "none is missing")
+        // Once it has ended, nobody knows it by either name.
+        world.origin.apply(.unmirror(LinkWorld.outgoing), at: world.now)
+        #expect(world.origin.names.isEmpty)
+    }
+
     @Test func `a path that is cut is told, and told again when it is back`() throws {
         var world = try LinkWorld(seed: 6)
         world.run(300)

@@ -53,7 +53,7 @@ import WorkerInterface
                 switch news {
                 case .message(_, .ping), .message(_, .pong): nil
                 case .message(_, let message): message
-                case .up, .keys, .down, .roundTrip: nil
+                case .up, .keys, .down, .refused, .roundTrip: nil
                 }
             }
         }
@@ -164,11 +164,13 @@ import WorkerInterface
         #expect(isDown)
     }
 
-    @Test func `a node that is not there is reported`() throws {
+    @Test func `a port where nobody listens is reported as such`() throws {
         var a = try End("a")
         var b = try End("b")
         a.links.connect(to: b.name, at: "127.0.0.1:1", b.links.fingerprint)
-        let isDown = turn(&a, &b) { left, right in left.news == [.down(right.name)] }
-        #expect(isDown)
+        let isTold = turn(&a, &b) { left, _ in left.news.count > 1 }
+        #expect(isTold)
+        let news = a.news
+        #expect(news == [.refused(b.name), .down(b.name)])
     }
 }

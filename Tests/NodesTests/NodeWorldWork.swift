@@ -57,11 +57,16 @@ extension NodeWorld {
             node.placed.append("\(side) \(other) \(String(decoding: payload, as: UTF8.self))")
         case .placesLost(let other, let asHome):
             node.placed.append("lost \(other) \(asHome ? "as home" : "as guest")")
-        case .linked, .described, .log: break
+        case .homeLost(let other, let boot): node.placed.append("lost home \(other) \(boot)")
+        case .prolong(let other): node.placed.append("prolong \(other)")
+        case .linked, .described, .cancelAdoption, .log: break
         }
     }
 
     private func connect(_ node: Node, _ other: NodeName, _ fingerprint: String) {
+        if !severed.contains([node.name, other]), nodes[other]?.isDead == true {
+            deliver(to: node.name) { $0.cluster.linkRefused(other) }
+        }
         guard !severed.contains([node.name, other]),
             let peer = nodes[other], !peer.isDead, (peer.stoppedUntil ?? now) <= now,
             "\(other)-\(peer.boot)" == fingerprint,

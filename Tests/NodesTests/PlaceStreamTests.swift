@@ -45,6 +45,47 @@ import Testing
         #expect(world["b"].placed == ["home a y"])
     }
 
+    @Test func `the participants of a home that has died wait for another`() {
+        let world = NodeWorld(["a", "b"])
+        send("x", "a", to: "b", world, asHome: true)
+        world.run(milliseconds: 1_700)
+        let boot = world["a"].boot
+        world.kill("a")
+        // A lease lasts for 1 s from the last beat, up to 100 ms before.
+        world.run(milliseconds: 850)
+        #expect(world["b"].placed == ["home a x", "prolong a"])
+        world.run(milliseconds: 3_000)
+        #expect(world["b"].placed == ["home a x", "prolong a", "lost home a \(boot)"])
+    }
+
+    @Test func `a home that is out of reach but writes its record has not died`() {
+        let world = NodeWorld(["a", "b"])
+        send("x", "a", to: "b", world, asHome: true)
+        world.run(milliseconds: 100)
+        world.severed = [[NodeWorld.name("a"), NodeWorld.name("b")]]
+        world.breakLinks(of: NodeWorld.name("b"))
+        world["b"].cluster.linkRefused(NodeWorld.name("a"))
+        world.run(milliseconds: 5_000)
+        #expect(world["b"].placed == ["home a x"])
+        // Nor does a registry say anything that has told this node nothing at all for as long.
+        world.cut("b", true)
+        world.run(milliseconds: 2_000)
+        #expect(world["b"].placed == ["home a x"])
+    }
+
+    @Test func `another life of a home is another home`() {
+        let world = NodeWorld(["a", "b"])
+        send("x", "a", to: "b", world, asHome: true)
+        world.run(milliseconds: 100)
+        let boot = world["a"].boot
+        world.kill("a")
+        world.run(milliseconds: 300)
+        world.start("a")
+        world.run(milliseconds: 1_500)
+        let placed = world["b"].placed.filter { $0 != "prolong a" }
+        #expect(placed == ["home a x", "lost home a \(boot)"])
+    }
+
     @Test func `a link that is away for ten seconds ends them on both sides`() {
         let world = NodeWorld(["a", "b"])
         send("x", "a", to: "b", world, asHome: true)

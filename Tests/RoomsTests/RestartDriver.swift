@@ -48,7 +48,8 @@ struct RestartDriver {
             fingerprint: Fingerprint(algorithm: .sha256, digest: Array(0..<32)),
             candidates: [[Address(ipv4: 1, port: 1)], [Address(ipv4: 1, port: 2)]],
             udp: ["", ""],
-            limits: limits
+            limits: limits,
+            node: "n"
         )
     }
 
@@ -58,6 +59,8 @@ struct RestartDriver {
     func journaled(_ room: String) -> JournaledRoom {
         JournaledRoom(
             name: room,
+            of: "lost",
+            "boot",
             records: journaled.filter { $0.key.split(separator: "/")[1] == room },
             instant: now,
             unixTime: unixTime
@@ -67,7 +70,8 @@ struct RestartDriver {
     /// Takes over a room of another node.
     mutating func adopt(_ room: JournaledRoom) -> Bool {
         defer { drain() }
-        return plane.adopt(room, at: now, unixTime: unixTime) != nil
+        plane.adopt(room, at: now, unixTime: unixTime)
+        return plane.takeAdopted().contains { $0.room == room.name && $0.last != nil }
     }
 
     mutating func abandon(_ room: String) {
@@ -149,7 +153,8 @@ struct RestartDriver {
         case .event(let line, let room, _): events[room, default: []].append(line.line)
         case .subscribe(_, _, let lines): replay = lines.map(\.line)
         case .commands(let worker, let commands):
-            for command in commands {
+            // The thread of the links is none of them.
+            for command in commands where workers.indices.contains(worker) {
                 workers[worker].apply(command)
                 switch command {
                 case .fence(let epoch): fences.append((worker, epoch))

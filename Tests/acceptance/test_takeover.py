@@ -32,6 +32,15 @@ def without_gaps(events, room: str) -> list[int]:
     return numbers
 
 
+async def talk(client, room: Room, peers):
+    """Alice, who publishes, and Bob join by way of a client's node."""
+    await client.call("events.subscribe")
+    there = Room(client)
+    there.id = room.id
+    alice = await there.join("alice", await peers("aiortc"), slots=1, **ALICE)
+    return alice, await there.join("bob", await peers("aiortc"), slots=1)
+
+
 async def test_a_room_outlives_its_host(start_sfud, nats, peers):
     """Two people talk at one host, which is killed; they meet again at another one."""
     daemons = dict(zip("abc", await cluster(start_sfud, nats, "a", "b", "c")))
@@ -39,15 +48,14 @@ async def test_a_room_outlives_its_host(start_sfud, nats, peers):
         for client in (at_b, at_c):
             await client.call("events.subscribe")
         room = Room(at_b)
-        async with daemons["a"].client() as at_a:
-            settings = {"roles": {"guest": {"publish": {"audio": {}, "video": {}}}}}
-            created = await at_a.call("room.create", room=room.id, custom={"topic": "tea"})
-            assert created["node"] == "a", created
-        del settings
-        alice = await room.join("alice", await peers("aiortc"), slots=1, **ALICE)
-        bob = await room.join("bob", await peers("aiortc"), slots=1)
+        at_a = daemons["a"].client()
+        await at_a.open()
+        created = await at_a.call("room.create", room=room.id, custom={"topic": "tea"})
+        assert created["node"] == "a", created
+        alice, bob = await talk(at_a, room, peers)
         seen = await bob.subscribe(alice.stream)
         await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
+        alice.room = bob.room = room
         await room.call("participant.join", participant="carol", role="moderator")
         await room.call("participant.hardMute", participants=["bob"], media=["audio"], by="carol")
         await room.call("pin.add", participants=["alice"], by="carol")
@@ -55,6 +63,7 @@ async def test_a_room_outlives_its_host(start_sfud, nats, peers):
 
         killed = time.monotonic()
         os.kill(daemons["a"].process.pid, signal.SIGKILL)
+        await at_a.close()
         state, waited = await answered(at_b, "room.get", room=room.id)
         assert waited <= 4, f"a call was answered after {waited:.2f} s"
         home = state["node"]
@@ -95,6 +104,58 @@ async def test_a_room_outlives_its_host(start_sfud, nats, peers):
             await late.wait_for("participant.moveWanted")
             assert [event.event for event in late.events][0] == "room.created"
             assert without_gaps(late.events, room.id)[0] == 1
+
+
+@pytest.mark.parametrize("stack", ["aiortc", "Chromium"])
+async def test_who_is_elsewhere_plays_on(start_sfud, nats, peers, stack):
+    """Nobody is connected at the home, which is killed: media goes on, at the next home too."""
+    daemons = dict(zip("abc", await cluster(start_sfud, nats, "a", "b", "c")))
+    async with daemons["b"].client() as at_b, daemons["c"].client() as at_c:
+        for client in (at_b, at_c):
+            await client.call("events.subscribe")
+        room, there = Room(at_b), Room(at_c)
+        there.id = room.id
+        async with daemons["a"].client() as at_a:
+            assert (await at_a.call("room.create", room=room.id))["node"] == "a"
+        alice = await room.join("alice", await peers("aiortc"), slots=1, **ALICE)
+        bob = await there.join("bob", await peers(stack), slots=1)
+        carol = await room.join("carol", await peers("aiortc"), slots=1)
+        seen = await bob.subscribe(alice.stream)
+        near = await carol.subscribe(alice.stream)
+        await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
+        await expect.moving(carol.peer, near.video, ALICE["hue"], near.since)
+        before = (await bob.peer.inbound(seen.video))["packetsLost"]
+
+        killed = time.time()
+        os.kill(daemons["a"].process.pid, signal.SIGKILL)
+        state, waited = await answered(at_b, "room.get", room=room.id)
+        assert waited <= 4 and state["node"] in "bc", (waited, state)
+        taken = time.time()
+        for member, mid in ((bob, seen.video), (carol, near.video)):
+            await expect.moving(member.peer, mid, ALICE["hue"], killed, frames=90, seconds=20)
+            await expect.moving(member.peer, mid, ALICE["hue"], taken, frames=60, seconds=20)
+        lost = (await bob.peer.inbound(seen.video))["packetsLost"] - before
+        assert lost == 0, f"{lost} packets lost"
+        people = (await room.call("participant.list"))["participants"]
+        assert [one["connection"] for one in people] == ["connected"] * 3
+        assert [one["node"] for one in people] == ["b", "c", "b"]
+        moved = [event for event in at_c.events if event.event == "participant.moveWanted"]
+        assert not moved, moved
+
+        # The new home is heard: rights, offers, and new people.
+        await room.call("participant.hardMute", participants=["alice"], media=["video"])
+        muted = time.time()
+        await asyncio.sleep(1)
+        assert not await bob.peer.frames(seen.video, muted + 0.5)
+        await room.call("participant.hardUnmute", participants=["alice"], media=["video"])
+        await bob.negotiate()
+        since = time.time()
+        await expect.moving(bob.peer, seen.video, ALICE["hue"], since)
+        dave = await there.join("dave", await peers("aiortc"), slots=1)
+        late = await dave.subscribe(alice.stream)
+        await expect.moving(dave.peer, late.video, ALICE["hue"], late.since)
+        for client in (at_b, at_c):
+            without_gaps(client.events, room.id)
 
 
 async def test_no_answered_call_is_lost(start_sfud, nats):

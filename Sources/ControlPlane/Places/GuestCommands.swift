@@ -5,27 +5,50 @@ import WorkerInterface
 
 // Participants of other homes at this node: their commands and events.
 extension ControlPlane {
-    /// Executes the commands of another home for a worker of this node.
+    /// Takes a message of another home, in its life `boot`: commands for a worker of this node, or
+    /// what a new home has to say of guests of a lost one.
     ///
-    /// Commands that are malformed or beyond the limits are refused: the home hears nothing, and
-    /// gives up.
+    /// What is malformed or beyond the limits is refused: the home hears nothing, and gives up.
     package mutating func receivePlaceCommands(
         _ bytes: [UInt8],
         from home: String,
+        _ boot: String,
         at now: Instant
     ) {
-        guard var places, let message = JSON.sent(PlaceCommands.self, bytes),
-            (0..<setup.workers).contains(message.worker),
+        if let message = JSON.sent(PlaceCommands.self, bytes) {
+            execute(message, of: home, boot, at: now)
+        } else if places != nil, let question = JSON.sent(AdoptionQuestion.self, bytes) {
+            answer(question, of: home)
+        } else if let order = JSON.sent(AdoptionOrder.self, bytes),
+            (0..<setup.workers).contains(order.worker)
+        {
+            adopt(order, for: home, boot, at: now)
+        } else if let end = JSON.sent(AdoptionEnd.self, bytes) {
+            self.end(end, of: home, at: now)
+        } else {
+            refuseCommands(of: home)
+        }
+    }
+
+    private mutating func refuseCommands(of home: String) {
+        let fields = [("node", home)]
+        output.append(.log(.warning, "unknown commands of a node", fields))
+    }
+
+    private mutating func execute(
+        _ message: PlaceCommands,
+        of home: String,
+        _ boot: String,
+        at now: Instant
+    ) {
+        guard var places, (0..<setup.workers).contains(message.worker),
             message.commands.allSatisfy(\.isValid),
             let lease = places.guests.homes[home]?.lease ?? places.guests.takeLease()
-        else {
-            let fields = [("node", home)]
-            return output.append(.log(.warning, "unknown commands of a node", fields))
-        }
+        else { return refuseCommands(of: home) }
         self.places = nil
-        var work = GuestWork(home: home, worker: message.worker, own: setup.node ?? "")
+        var work = GuestWork(home: home, boot, worker: message.worker, own: setup.node ?? "")
         if places.guests.homes[home] == nil {
-            places.guests.homes[home] = Guests.Home(lease: lease)
+            places.guests.homes[home] = Guests.Home(lease: lease, boot: boot)
             work.routed.link.append(.link(.hold(home: home, lease: lease)))
         }
         let known = places.guests.homes[home]?.workers[message.worker]
@@ -39,7 +62,7 @@ extension ControlPlane {
         tellHome(home, message.place, work.events, at: now)
     }
 
-    private mutating func post(_ work: inout GuestWork, _ places: inout Places) {
+    mutating func post(_ work: inout GuestWork, _ places: inout Places) {
         var waiting: Set<Int> = [work.worker]
         if !work.routed.link.isEmpty { waiting.insert(linkThread) }
         var fences: [WorkerCommand] = []
@@ -60,7 +83,7 @@ extension ControlPlane {
         output.append(.commands(worker: work.worker, work.routed.worker + fences))
     }
 
-    private mutating func tellHome(
+    mutating func tellHome(
         _ home: String,
         _ place: Int,
         _ events: [RemoteEvent],
@@ -77,23 +100,34 @@ extension ControlPlane {
 
     /// Ends all participants of another home at this node.
     package mutating func endGuests(of home: String, at now: Instant) {
-        guard var places, let known = places.guests.homes[home] else { return }
+        guard let known = places?.guests.homes.removeValue(forKey: home) else { return }
+        end(known, as: home)
+        output.append(.commands(worker: linkThread, [.link(.hold(home: home, lease: nil))]))
+    }
+
+    /// Ends all that a home has here; `name` is one that no home has meanwhile.
+    mutating func end(_ home: Guests.Home, as name: String) {
+        guard var places else { return }
         self.places = nil
-        for (worker, guests) in known.workers.sorted(by: { $0.key < $1.key }) {
-            var work = GuestWork(home: home, worker: worker, own: setup.node ?? "")
+        places.guests.homes[name] = home
+        for (worker, guests) in home.workers.sorted(by: { $0.key < $1.key }) {
+            var work = GuestWork(home: name, home.boot, worker: worker, own: setup.node ?? "")
+            for slot in guests.objects.values.flatMap(\.slots) {
+                work.execute(.bind(slot, nil), &places, &shared.identifiers)
+            }
             for transport in guests.objects.keys {
                 work.execute(.close(transport), &places, &shared.identifiers)
             }
             // Only now does no slot carry them.
-            for mirror in guests.mirrors {
+            for mirror in guests.mirrors.keys {
                 work.execute(.unmirror(mirror), &places, &shared.identifiers)
             }
+            work.freeRest(of: guests, &places)
             work.fences = [0]
             post(&work, &places)
         }
-        places.guests.homes[home] = nil
+        places.guests.homes[name] = nil
         self.places = places
-        output.append(.commands(worker: linkThread, [.link(.hold(home: home, lease: nil))]))
     }
 
     /// Takes a worker's event if it is about a guest; returns whether it was.
@@ -107,7 +141,7 @@ extension ControlPlane {
             for resource in fence.freed {
                 release(resource)
                 guard resource.worker == fence.worker else { continue }
-                places?.guests.homes[fence.home]?.workers[fence.worker]?.forget(resource)
+                places?.guests.forget(resource, in: fence.worker)
             }
             guard let place = places?.guests.homes[fence.home]?.workers[fence.worker]?.place else {
                 return true
@@ -133,9 +167,15 @@ extension ControlPlane {
             noteWants(event, worker)
             for (home, guests) in places?.guests.homes ?? [:] {
                 guard let known = guests.workers[worker],
-                    let event = known.translated(event, places?.routes, worker)
+                    let told = known.translated(event, places?.routes, worker)
                 else { continue }
-                tell(home, worker, event, at: now)
+                places?.guests.homes[home]?.workers[worker]?.facts.note(event)
+                tell(home, worker, told, at: now)
+                return true
+            }
+            for (former, guests) in places?.guests.lost ?? [:]
+            where guests.workers[worker]?.translated(event, places?.routes, worker) != nil {
+                places?.guests.lost[former]?.workers[worker]?.facts.note(event)
                 return true
             }
             return false
@@ -216,7 +256,7 @@ extension Room.WorkerResource {
 
 extension GuestWorker {
     /// Returns an event with the home's handles; `nil` if it is not about its objects.
-    fileprivate func translated(
+    func translated(
         _ event: WorkerEvent,
         _ routes: MediaRoutes?,
         _ worker: Int

@@ -1,3 +1,4 @@
+import RTP
 import Rooms
 import WorkerInterface
 
@@ -31,6 +32,10 @@ struct GuestWorker {
     struct Objects {
         var publications: Set<PublicationID> = []
         var slots: Set<SlotID> = []
+        /// Room of the transport, and the outcome of its offers, as the home has told them for the
+        /// next home.
+        var room = ""
+        var negotiation: [UInt8]?
     }
 
     /// Number that the home has given to this worker.
@@ -39,19 +44,41 @@ struct GuestWorker {
     var publications = GuestHandles<HandleKind.Publication>()
     var slots = GuestHandles<HandleKind.Slot>()
     var objects: [TransportID: Objects] = [:]
-    /// Mirrors, by the home's handles.
-    var mirrors: Set<PublicationID> = []
+    /// Mirrors and the publications that they are of, in the home's words.
+    var mirrors: [PublicationID: RelayTarget] = [:]
     /// Homes of the mirrors whose publications are at this node, in the home's words.
     var homes: [PublicationID: RelayTarget] = [:]
+    /// What the worker told last, for the next home.
+    var facts = GuestFacts()
+    /// What was adopted from a former home, until its state is told.
+    var adopted = Adopted()
+
+    /// Objects of a former home, by our handles, and what this home has not heard of them.
+    struct Adopted {
+        /// Publications that are still under the former home's lease.
+        var leases: [PublicationID] = []
+        /// Publications and slots that the home does not know; it configures their transport
+        /// without them.
+        var unknown: (publications: [PublicationID], slots: [SlotID]) = ([], [])
+        var facts: [WorkerEvent] = []
+    }
 
     init(place: Int) { self.place = place }
 
     /// Forgets a handle of ours that no worker uses any longer.
     mutating func forget(_ resource: Room.WorkerResource) {
         switch resource {
-        case .transport(_, let id): transports.remove(our: id)
-        case .publication(_, let id): publications.remove(our: id)
-        case .slot(_, let id): slots.remove(our: id)
+        case .transport(_, let id):
+            transports.remove(our: id)
+            facts.forget(.transport(id))
+        case .publication(_, let id):
+            publications.remove(our: id)
+            for fact in [GuestFacts.Subject.layers(id), .speech(id), .wants(id)] {
+                facts.forget(fact)
+            }
+        case .slot(_, let id):
+            slots.remove(our: id)
+            for fact in [GuestFacts.Subject.start(id), .hold(id)] { facts.forget(fact) }
         case .subscription, .tap: break
         }
     }
@@ -73,10 +100,16 @@ struct Guests {
     struct Home {
         /// Number of this node's lease on its rooms.
         var lease: Int
+        /// Life of the home.
+        var boot = ""
+        /// Time at which what is left of a lost home ends.
+        var until: Instant?
         var workers: [Int: GuestWorker] = [:]
     }
 
     var homes: [String: Home] = [:]
+    /// Homes that are lost, until others have gone on with their rooms.
+    var lost: [FormerHome: Home] = [:]
     private var lastLease = CoreLimits.leases - 1
     private(set) var fences: [UInt64: GuestFence] = [:]
     private var tokens: [UInt64: (home: String, token: UInt64)] = [:]
@@ -85,9 +118,9 @@ struct Guests {
     /// Fences and tokens from here on are those of guests; above are those of statistics samples.
     static let firstNumber: UInt64 = 1 << 61
 
-    var isEmpty: Bool { homes.isEmpty && fences.isEmpty }
+    var isEmpty: Bool { homes.isEmpty && lost.isEmpty && fences.isEmpty }
     var transportCount: Int {
-        homes.values.reduce(0) { sum, home in
+        (Array(homes.values) + lost.values).reduce(0) { sum, home in
             home.workers.values.reduce(sum) { $0 + $1.transports.used.count }
         }
     }
@@ -95,11 +128,38 @@ struct Guests {
     /// Returns the number of a new home's lease, the one that was free for longest; `nil` if there
     /// is none.
     mutating func takeLease() -> Int? {
-        let taken = Set(homes.values.map(\.lease))
+        let taken = Set(homes.values.map(\.lease) + lost.values.map(\.lease))
         let next = (1...CoreLimits.leases).map { (lastLease + $0) % CoreLimits.leases }
         guard let lease = next.first(where: { !taken.contains($0) }) else { return nil }
         lastLease = lease
         return lease
+    }
+
+    /// Returns a home whose life is over, or is about to count as such.
+    func formerHome(_ former: FormerHome) -> Home? {
+        if let lost = lost[former] { return lost }
+        guard let home = homes[former.node], home.boot == former.boot else { return nil }
+        return home
+    }
+
+    /// Changes what is left of a former home.
+    mutating func withFormerHome<Result>(
+        _ former: FormerHome,
+        _ body: (inout Home) -> Result
+    ) -> Result? {
+        if var home = lost[former] {
+            defer { lost[former] = home }
+            return body(&home)
+        }
+        guard var home = homes[former.node], home.boot == former.boot else { return nil }
+        defer { homes[former.node] = home }
+        return body(&home)
+    }
+
+    /// Forgets a handle of ours that no worker uses any longer, whosever it was.
+    mutating func forget(_ resource: Room.WorkerResource, in worker: Int) {
+        for home in Array(homes.keys) { homes[home]?.workers[worker]?.forget(resource) }
+        for home in Array(lost.keys) { lost[home]?.workers[worker]?.forget(resource) }
     }
 
     mutating func add(_ fence: GuestFence) -> UInt64 {

@@ -4,6 +4,8 @@ import WorkerInterface
 /// Execution of a batch of another home's commands for one worker here.
 struct GuestWork {
     let home: String
+    /// Life of the home.
+    let boot: String
     let worker: Int
     /// This node's name.
     let own: String
@@ -12,8 +14,9 @@ struct GuestWork {
     /// Fences behind the commands, by the home's numbers.
     var fences: [UInt64] = []
 
-    init(home: String, worker: Int, own: String) {
+    init(home: String, _ boot: String, worker: Int, own: String) {
         self.home = home
+        self.boot = boot
         self.worker = worker
         self.own = own
     }
@@ -28,6 +31,10 @@ struct GuestWork {
         switch command {
         case .configure(let id, let configuration):
             configure(id, configuration, &guests, &places, &pools)
+        case .keep(let id, let room, let negotiation):
+            guard guests.objects[id] != nil else { break }
+            guests.objects[id]?.room = room
+            guests.objects[id]?.negotiation = negotiation
         case .close(let id): close(id, &guests, &places)
         case .gate(let id, let open):
             guard let our = guests.publications[their: id] else { break }
@@ -45,7 +52,8 @@ struct GuestWork {
         case .mirror(let mirror, let place):
             self.mirror(mirror, at: place, &guests, &places, &pools)
         case .unmirror(let id):
-            guard let our = guests.publications[their: id], guests.mirrors.remove(id) != nil
+            guard let our = guests.publications[their: id],
+                guests.mirrors.removeValue(forKey: id) != nil
             else { break }
             guests.homes[id] = nil
             places.routes.unmirror(target(our), &routed)
@@ -108,7 +116,8 @@ struct GuestWork {
             guests.slots.add(slot, as: our)
         }
         free(guests.objects[id], except: wanted, guests, &places)
-        guests.objects[id] = wanted
+        guests.objects[id, default: wanted].publications = wanted.publications
+        guests.objects[id]?.slots = wanted.slots
         var ours = configuration
         for index in ours.publications.indices {
             guard let our = guests.publications[their: ours.publications[index].id] else { return }
@@ -164,6 +173,22 @@ struct GuestWork {
         }
     }
 
+    /// Frees what the commands before have not: objects that another home has not taken over with
+    /// their transport.
+    mutating func freeRest(of guests: GuestWorker, _ places: inout Places) {
+        let freed = Set(routed.freed)
+        for our in guests.publications.used {
+            let resource = Room.WorkerResource.publication(worker: worker, our)
+            guard !freed.contains(resource) else { continue }
+            places.routes.forget(target(our), &routed)
+            routed.freed.append(resource)
+        }
+        for our in guests.slots.used {
+            let resource = Room.WorkerResource.slot(worker: worker, our)
+            if !freed.contains(resource) { routed.freed.append(resource) }
+        }
+    }
+
     private mutating func close(
         _ id: TransportID,
         _ guests: inout GuestWorker,
@@ -187,9 +212,10 @@ struct GuestWork {
         if isNew {
             guard let our = pools[worker].publications.allocate() else { return }
             guests.publications.add(id, as: our)
-            guests.mirrors.insert(id)
+            guests.mirrors[id] = mirror.home
         }
-        guard let our = guests.publications[their: id], guests.mirrors.contains(id) else { return }
+        guard let our = guests.publications[their: id], guests.mirrors[id] != nil else { return }
+        guests.mirrors[id] = mirror.home
         var made = mirror
         made.configuration.id = our
         made.from = nil
@@ -202,7 +228,7 @@ struct GuestWork {
             let routedMirror = places.routes.mirror(
                 made,
                 in: worker,
-                of: StreamName(home: home, target: mirror.home),
+                of: StreamName(home: "\(home)/\(boot)", target: mirror.home),
                 at: place.node,
                 &pools,
                 &routed
@@ -247,7 +273,7 @@ struct GuestWork {
         places.routes.relay(
             self.target(our),
             as: StreamName(
-                home: home,
+                home: "\(home)/\(boot)",
                 target: RelayTarget(worker: guests.place, publication: id)
             ),
             to: found,

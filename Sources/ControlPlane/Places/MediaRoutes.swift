@@ -30,7 +30,6 @@ struct MediaRoutes {
 
     private struct Sent {
         var handle: PublicationID
-        var name: StreamName
         var nodes: Set<String>
     }
 
@@ -39,6 +38,8 @@ struct MediaRoutes {
         var node: String
         var configuration: PublicationConfiguration
         var isOpen: Bool
+        /// Whether the link thread has yet to hear of a new name.
+        var isRenamed = false
         /// Mirrors in the workers, with the encodings that each wants.
         var users: [RelayTarget: UInt8] = [:]
         var wanted: UInt8 = 0
@@ -126,7 +127,7 @@ struct MediaRoutes {
             endSending(target, &routed)
         } else if let handle = sent[target]?.handle ?? pools[link].publications.allocate() {
             if sent[target] == nil {
-                let new = Sent(handle: handle, name: name, nodes: nodes)
+                let new = Sent(handle: handle, nodes: nodes)
                 sent[target] = new
                 routed.link.append(mirror(new, of: target))
             }
@@ -154,13 +155,14 @@ struct MediaRoutes {
         _ routed: inout RoutedCommands
     ) -> Mirror? {
         let target = RelayTarget(worker: worker, publication: mirror.configuration.id)
+        rename(target, to: name)
         guard let handle = received[name]?.handle ?? pools[link].publications.allocate() else {
             return nil
         }
         var configuration = mirror.configuration
         configuration.id = handle
-        let isNew = received[name] == nil
-        if isNew || received[name]?.configuration != configuration {
+        let known = received[name]
+        if known == nil || known?.configuration != configuration || known?.isRenamed == true {
             received[
                 name,
                 default: Received(
@@ -170,6 +172,7 @@ struct MediaRoutes {
                     isOpen: false
                 )
             ].configuration = configuration
+            received[name]?.isRenamed = false
             routed.link.append(.link(.receive(configuration, name, from: node)))
         }
         if received[name]?.users[target] == nil {
@@ -184,6 +187,17 @@ struct MediaRoutes {
         made.home = RelayTarget(worker: link, publication: handle)
         made.from = nil
         return made
+    }
+
+    /// Gives what a mirror here is of the name that another home has for it; what is received and
+    /// its other mirrors stay.
+    private mutating func rename(_ mirror: RelayTarget, to name: StreamName) {
+        guard let old = mirrored[mirror], old != name, received[name] == nil,
+            var known = received.removeValue(forKey: old)
+        else { return }
+        known.isRenamed = true
+        received[name] = known
+        for user in known.users.keys { mirrored[user] = name }
     }
 
     /// Ends a mirror, and with the last one what comes from the other node.

@@ -15,7 +15,10 @@ extension ControlPlane {
     /// Withholds the leases of nodes that do not pass a fence, and goes on without them when their
     /// last leases are over.
     mutating func expirePlaces(at now: Instant) {
-        guard let places, places.deadline.map({ $0 <= now }) == true else { return }
+        guard let deadline = places?.deadline, deadline <= now else { return }
+        expireAdoptions(at: now)
+        expireOrphans(at: now)
+        guard let places else { return }
         for (name, node) in places.nodes.sorted(by: { $0.key < $1.key }) {
             guard let due = node.due, due <= now else { continue }
             if node.isDenied { goOn(without: name, node, at: now) } else { deny(name) }

@@ -14,7 +14,7 @@ struct PlaceFacts: Codable {
     var publications: Int
     var slots: Int
 
-    static let version = 1
+    static let version = 2
     static let workerLimit = 256
     static let handleLimit = 1 << 20
 
@@ -32,6 +32,17 @@ struct PlaceCommands: Codable {
     /// Number that the home has given to the worker.
     var place: Int
     var commands: [RemoteCommand]
+
+    /// The parts in which it is sent, none longer than `PlaceEvents.byteLimit` but for one that has
+    /// a single command.
+    var parts: [[UInt8]] {
+        let bytes = JSON.compact(self)
+        guard bytes.count > PlaceEvents.byteLimit, commands.count > 1 else { return [bytes] }
+        var (first, rest) = (self, self)
+        first.commands = Array(commands.prefix(commands.count / 2))
+        rest.commands = Array(commands.dropFirst(commands.count / 2))
+        return first.parts + rest.parts
+    }
 }
 
 /// Events of one worker of a node, for a home.

@@ -61,6 +61,8 @@ struct Places {
     /// Publications of this home's transports here, for what goes to other nodes.
     var publications: [Room.TransportLocation: Set<PublicationID>] = [:]
     var guests = Guests()
+    /// Rooms of lost nodes that are about to go on here.
+    var adoptions: [String: Adoption] = [:]
     /// Fences that ask the link thread alone.
     var lastDenial: UInt64 = 0
 
@@ -73,14 +75,12 @@ struct Places {
     /// Denials of leases are fences of the link thread above those of guests.
     static let firstDenial: UInt64 = 1 << 62
 
-    /// Time of the next look at fences that are awaited.
+    /// Time of the next look at fences that are awaited, at rooms that are taken over, and at
+    /// guests of lost homes.
     var deadline: Instant? {
-        var first: Instant?
-        for node in nodes.values {
-            guard let due = node.due else { continue }
-            first = min(first ?? due, due)
-        }
-        return first
+        let fences = nodes.values.lazy.compactMap(\.due).min()
+        let others = adoptions.values.map(\.until) + guests.lost.values.compactMap(\.until)
+        return ([fences].compactMap(\.self) + others).min()
     }
 }
 
@@ -102,9 +102,10 @@ extension ControlPlane {
             return output.append(.commands(worker: worker, commands))
         }
         guard places?.nodes[name.node]?.isConnected == true else { return }
-        let remote = commands.compactMap(remoteCommand)
-        let message = PlaceCommands(worker: name.worker, place: worker, commands: remote)
-        output.append(.place(node: name.node, asHome: true, JSON.compact(message)))
+        let remote = commands.flatMap { remoteCommands($0, at: worker) }
+        for part in PlaceCommands(worker: name.worker, place: worker, commands: remote).parts {
+            output.append(.place(node: name.node, asHome: true, part))
+        }
     }
 
     /// Whether a fence has to wait for a worker: not for one of a node whose leases are over.
@@ -120,6 +121,16 @@ extension ControlPlane {
         guard let name = shared.remote?.name(of: worker), mayPass(worker) else { return }
         let now = shared.now
         places?.nodes[name.node]?.awaited[epoch, default: [:]][worker] = now
+    }
+
+    private func remoteCommands(_ command: WorkerCommand, at worker: Int) -> [RemoteCommand] {
+        let commands = [remoteCommand(command)].compactMap(\.self)
+        guard case .configure(let id, _) = command,
+            let name = rooms.owners[.transport(worker: worker, id)],
+            let saved = rooms[name]?.room
+                .savedNegotiation(of: Room.TransportLocation(worker: worker, id: id))
+        else { return commands }
+        return commands + [.keep(id, room: name, JSON.compact(saved))]
     }
 
     private func remoteCommand(_ command: WorkerCommand) -> RemoteCommand? {
@@ -169,6 +180,11 @@ extension ControlPlane {
         return result
     }
 
+    /// Name of a publication of this home's rooms; another life of it has others.
+    private func name(of target: RelayTarget) -> StreamName {
+        StreamName(home: "\(setup.node ?? "")/\(setup.bootID)", target: target)
+    }
+
     /// Routes a command of this home's own rooms.
     private mutating func routeOwn(
         _ command: WorkerCommand,
@@ -176,7 +192,6 @@ extension ControlPlane {
         _ places: inout Places,
         _ routed: inout RoutedCommands
     ) {
-        let own = setup.node ?? ""
         switch command {
         case .configure(let id, let configuration):
             places.forget(of: id, in: worker, keeping: configuration.publications, &routed)
@@ -190,7 +205,7 @@ extension ControlPlane {
             let target = RelayTarget(worker: worker, publication: id)
             return places.routes.relay(
                 target,
-                as: StreamName(home: own, target: target),
+                as: name(of: target),
                 to: targets.map { target in
                     shared.remote?.name(of: target.worker).map { .at($0.node) } ?? .here(target)
                 },
@@ -202,7 +217,7 @@ extension ControlPlane {
             let made = places.routes.mirror(
                 mirror,
                 in: worker,
-                of: StreamName(home: own, target: mirror.home),
+                of: name(of: mirror.home),
                 at: origin.node,
                 &shared.identifiers,
                 &routed
@@ -291,6 +306,7 @@ extension ControlPlane {
     package mutating func losePlaces(at node: String, at now: Instant) {
         guard let remote = shared.remote else { return }
         shared.losePlaces(at: node)
+        stopAsking(node)
         endTransports(in: Set(remote.places(at: node)), of: node, at: now)
     }
 
@@ -331,11 +347,14 @@ extension ControlPlane {
         from node: String,
         at now: Instant
     ) {
-        guard let message = JSON.sent(PlaceEvents.self, bytes),
-            shared.remote?.name(of: message.place)?.node == node
-        else {
-            let fields = [("node", node)]
-            return output.append(.log(.warning, "unknown news of a node", fields))
+        guard let message = JSON.sent(PlaceEvents.self, bytes) else {
+            guard let answer = JSON.sent(AdoptionAnswer.self, bytes) else {
+                return refuseNews(of: node)
+            }
+            return take(answer, of: node, at: now)
+        }
+        guard shared.remote?.name(of: message.place)?.node == node else {
+            return refuseNews(of: node)
         }
         let offset = now.nanoseconds &- message.clock.nanoseconds
         for event in message.events {
@@ -346,6 +365,11 @@ extension ControlPlane {
                 receive(event, from: message.place, at: now)
             }
         }
+    }
+
+    private mutating func refuseNews(of node: String) {
+        let fields = [("node", node)]
+        output.append(.log(.warning, "unknown news of a node", fields))
     }
 
     /// Notes a fence of a node.

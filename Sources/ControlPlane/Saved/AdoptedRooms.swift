@@ -9,6 +9,9 @@ import WorkerInterface
 /// Room as the journal has it, with the clocks of the node that wrote it.
 package struct JournaledRoom: Hashable, Sendable {
     package var name: String
+    /// Node that wrote it, and that node's life.
+    package var node: String
+    package var boot: String
     /// Records by their keys, as `SavedChange` has them.
     package var records: [String: [UInt8]]
     /// A moment on the writer's monotonic clock.
@@ -16,8 +19,17 @@ package struct JournaledRoom: Hashable, Sendable {
     /// The same moment as Unix time, in seconds.
     package var unixTime: Double
 
-    package init(name: String, records: [String: [UInt8]], instant: Instant, unixTime: Double) {
+    package init(
+        name: String,
+        of node: String,
+        _ boot: String,
+        records: [String: [UInt8]],
+        instant: Instant,
+        unixTime: Double
+    ) {
         self.name = name
+        self.node = node
+        self.boot = boot
         self.records = records
         self.instant = instant
         self.unixTime = unixTime
@@ -25,80 +37,24 @@ package struct JournaledRoom: Hashable, Sendable {
 }
 
 extension ControlPlane {
-    /// Goes on with a room of a lost node; returns the number of the last event from there.
+    /// Goes on with a room of a lost node; `takeAdopted` tells when, and whether it does.
     ///
-    /// A room whose records cannot be read, or that is one too many, is left out and logged
-    /// (`nil`).
-    package mutating func adopt(
-        _ room: JournaledRoom,
-        at now: Instant,
-        unixTime: Double
-    ) -> UInt64? {
+    /// A room whose records cannot be read, or that is one too many, is left out and logged.
+    package mutating func adopt(_ room: JournaledRoom, at now: Instant, unixTime: Double) {
         clock = WallClock(instant: now, unixTime: unixTime)
         setTime(now)
-        var records = RestoredRecords()
-        for (key, value) in room.records {
-            guard let (kind, name, part) = RoomRecords.parts(of: key), name == room.name else {
-                continue
-            }
-            records.add(kind, part, value)
-        }
-        // The room had ended.
-        guard records.room != nil else { return nil }
         do {
-            return try adopt(room, records, at: now)
+            guard let foreign = try ForeignRoom(room, clock) else {
+                // The room had ended.
+                return life.adopted.append((room.name, nil))
+            }
+            begin(foreign, of: FormerHome(node: room.node, boot: room.boot), at: now)
         } catch {
             journals.abandon(room.name)
             let fields = [("room", room.name), ("error", "\(error)")]
             output.append(.log(.error, "room cannot be taken over", fields))
-            return nil
+            life.adopted.append((room.name, nil))
         }
-    }
-
-    private mutating func adopt(
-        _ room: JournaledRoom,
-        _ records: RestoredRecords,
-        at now: Instant
-    ) throws -> UInt64 {
-        guard rooms[room.name] == nil, rooms.count < setup.limits.rooms else {
-            throw UnreadableRecord(cause: "there is no place for the room")
-        }
-        let shift = room.shift(to: clock)
-        let own: RoomRecord = try RestoredRecords.decode(records.room, shift: shift)
-        let settings: SettingsRecord = try RestoredRecords.decode(records.settings, shift: shift)
-        let people: [ParticipantRecord] = try records.participants.map {
-            try RestoredRecords.decode($0, shift: shift)
-        }
-        let parts = Room.ForeignParts(
-            own.room,
-            settings: settings.room,
-            participants: people.map(\.participant),
-            streams: try records.streams.map { try RestoredRecords.decode($0, shift: shift) },
-            subscriptions: try records.subscriptions.map {
-                try RestoredRecords.decode($0, shift: shift)
-            }
-        )
-        let saved: EventJournals.SavedJournal = try RestoredRecords.decode(records.journal)
-        guard own.room.name == room.name, saved.numbered < Self.mostNumbered,
-            parts.lastSubscription < Self.mostNumbered
-        else { throw UnreadableRecord(cause: "a name or number is not possible") }
-        let taken = try Room.takeOver(
-            parts,
-            at: setup.node ?? "",
-            because: .nodeLost,
-            worker: rooms.leastLoadedWorker(shared.identifiers),
-            &shared
-        )
-        var entry = RoomEntry(room: taken.room, settings: settings.shown, setup)
-        try entry.restore(settings, people, own, records)
-        // So that no subscription here gets the name of one there.
-        shared.lastSubscription = max(shared.lastSubscription, parts.lastSubscription)
-        journals.adopt(room.name, saved, records.events)
-        rooms.open(entry)
-        let fields = [("room", room.name), ("participants", "\(people.count)")]
-        output.append(.log(.info, "room taken over", fields))
-        conclude(Room.Outcome(change: taken.change), in: room.name, at: now)
-        return saved.numbered
     }
 
     /// Ends this node's copy of a room that goes on at another one: its transports close, and
@@ -118,6 +74,51 @@ extension ControlPlane {
     package func keptEvents(of room: String) -> [(seq: UInt64, event: EventLine)] {
         journals.kept(room)
     }
+}
+
+/// Room of another node, read from its journal.
+struct ForeignRoom {
+    let name: String
+    /// Parts of the room; the nodes of its transports know the mirrors.
+    var parts: Room.ForeignParts
+    let own: RoomRecord
+    let settings: SettingsRecord
+    let people: [ParticipantRecord]
+    let journal: EventJournals.SavedJournal
+    let records: RestoredRecords
+
+    /// Reads a room; `nil` if it had ended.
+    init?(_ room: JournaledRoom, _ clock: WallClock) throws {
+        var records = RestoredRecords()
+        for (key, value) in room.records {
+            guard let (kind, name, part) = RoomRecords.parts(of: key), name == room.name else {
+                continue
+            }
+            records.add(kind, part, value)
+        }
+        guard records.room != nil else { return nil }
+        let shift = room.shift(to: clock)
+        func all<Record: Decodable>(_ values: [[UInt8]]) throws -> [Record] {
+            try values.map { try RestoredRecords.decode($0, shift: shift) }
+        }
+        name = room.name
+        own = try RestoredRecords.decode(records.room, shift: shift)
+        settings = try RestoredRecords.decode(records.settings, shift: shift)
+        people = try all(records.participants)
+        parts = Room.ForeignParts(
+            own.room,
+            settings: settings.room,
+            participants: people.map(\.participant),
+            streams: try all(records.streams),
+            subscriptions: try all(records.subscriptions),
+            mirrors: []
+        )
+        journal = try RestoredRecords.decode(records.journal)
+        self.records = records
+        guard own.room.name == room.name, journal.numbered < Self.mostNumbered,
+            parts.lastSubscription < Self.mostNumbered
+        else { throw UnreadableRecord(cause: "a name or number is not possible") }
+    }
 
     /// Numbers below this one are whole numbers in all implementations of JSON (RFC 8259 §6).
     private static let mostNumbered: UInt64 = 1 << 53
@@ -135,7 +136,8 @@ extension JournaledRoom {
 extension SavedChange {
     /// The part of a change that other nodes may read; `nil` if it is nothing to them.
     ///
-    /// Negotiations have ICE passwords, and mean nothing without their transports.
+    /// Negotiations have ICE passwords: the nodes of the transports keep them, and they know the
+    /// mirrors.
     package var journaled: SavedChange? {
         switch RoomRecords.parts(of: key)?.kind {
         case .room, .settings, .participant, .stream, .subscription, .message, .subscriber,

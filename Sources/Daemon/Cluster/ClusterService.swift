@@ -100,6 +100,9 @@ struct ClusterService {
         return orders
     }
 
+    /// Lets this node's lease on the rooms of a home that has died last longer.
+    mutating func prolongLease(of home: NodeName) { orders.append(.prolong(home: home.rawValue)) }
+
     /// Ends the link to a node; of one that is forgotten the datagrams end, too.
     mutating func disconnect(_ node: NodeName) {
         links.disconnect(node)
@@ -116,6 +119,7 @@ struct ClusterService {
                 else { continue }
                 orders.append(.connect(node.rawValue, address, keys))
             case .down(let node): core.linkChanged(node, isUp: false, at: now)
+            case .refused(let node): core.linkRefused(node)
             case .message(let node, let message): core.receive(message, from: node, at: now)
             case .roundTrip(let node, let milliseconds):
                 core.noteRoundTrip(milliseconds, of: node)

@@ -102,7 +102,8 @@ extension EventLoop {
             carryOut(at: now)
         case .place(let node, let isFromHome, let message):
             if isFromHome {
-                control.receivePlaceCommands(message, from: node.rawValue, at: now)
+                let boot = cluster?.core.boot(of: node) ?? ""
+                control.receivePlaceCommands(message, from: node.rawValue, boot, at: now)
             } else {
                 control.receivePlaceEvents(message, from: node.rawValue, at: now)
             }
@@ -114,6 +115,10 @@ extension EventLoop {
                 control.endGuests(of: node.rawValue, at: now)
             }
             carryOut(at: now)
+        case .homeLost(let node, let boot):
+            control.orphanGuests(of: node.rawValue, boot, at: now)
+            carryOut(at: now)
+        case .prolong(let node): cluster?.prolongLease(of: node)
         case .endRoom(let room):
             control.end(room, reason: Cluster.lossReason, at: now)
             carryOut(at: now)
@@ -121,6 +126,7 @@ extension EventLoop {
             control.abandon(room, at: now)
             carryOut(at: now)
         case .adopt(let room): adopt(room, at: now)
+        case .cancelAdoption(let room): control.cancelAdoption(of: room)
         case .event(let room, let seq, let name, let line):
             let event = EventLine(name: name, line: line)
             ipc.event(event, in: room)
@@ -134,21 +140,28 @@ extension EventLoop {
 
     /// Goes on with a room of a lost node.
     private mutating func adopt(_ room: TakenRoom, at now: Instant) {
-        guard let clock = room.contents.clock else { return }
+        guard let clock = room.contents.clock, let home = room.contents.home else { return }
         let journaled = JournaledRoom(
             name: room.name,
+            of: home.rawValue,
+            room.contents.boot,
             records: room.contents.records,
             instant: clock.instant,
             unixTime: clock.unixTime
         )
         carryOut(at: now)
         let unixTime = Double(kernel_unix_nanoseconds()) / 1e9
-        let last = control.adopt(journaled, at: now, unixTime: unixTime)
-        let kept = control.keptEvents(of: room.name).filter { $0.seq <= last ?? 0 }
-        let events = kept.map { (seq: $0.seq, name: $0.event.name, line: $0.event.line) }
-        // Connections get what they have missed before what is told now.
-        cluster?.withCore { $0.adopted(room.name, last != nil, events: events, at: now) }
+        control.adopt(journaled, at: now, unixTime: unixTime)
         carryOut(at: now)
+    }
+
+    /// Tells the cluster which rooms of lost nodes go on here, before what happens in them next.
+    mutating func noteAdopted(at now: Instant) {
+        for (room, last) in control.takeAdopted() {
+            let kept = control.keptEvents(of: room).filter { $0.seq <= last ?? 0 }
+            let events = kept.map { (seq: $0.seq, name: $0.event.name, line: $0.event.line) }
+            cluster?.withCore { $0.adopted(room, last != nil, events: events, at: now) }
+        }
     }
 
     /// Saves changes in the rooms' journals, those without secrets.

@@ -137,6 +137,9 @@ package struct JournalContents: Hashable, Sendable {
     package private(set) var records: [String: [UInt8]] = [:]
     /// Clocks of the node that wrote the records; `nil` if there are none.
     package private(set) var clock: JournalClock?
+    /// That node, and its life: a new home writes all records again.
+    package private(set) var home: NodeName?
+    package private(set) var boot = ""
 
     /// Puts messages together, oldest first.
     ///
@@ -162,6 +165,7 @@ package struct JournalContents: Hashable, Sendable {
         case .snapshot: records = [:]
         }
         clock = first.clock
+        (home, boot) = (first.home, first.boot)
         for record in group.flatMap(\.records) { records[record.key] = record.value }
     }
 }

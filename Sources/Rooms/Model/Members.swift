@@ -47,7 +47,7 @@ extension Room {
     /// WebRTC transport of a participant (ICE and DTLS).
     package struct Transport: Sendable, Codable {
         package let name: String
-        package let place: TransportLocation
+        package internal(set) var place: TransportLocation
         package internal(set) var connection: Connection
         package internal(set) var tracks: [Track] = []
         /// Receiving m-lines, in m-line order.
@@ -91,7 +91,7 @@ extension Room {
     package struct Slot: Sendable, Codable {
         package let mid: String
         package let kind: MediaKind
-        package let id: SlotID
+        package internal(set) var id: SlotID
         /// Lip-sync pair: the client plays an audio and a video slot with the same number in sync.
         let pair: Int
         /// Codecs that the receiver can decode on this m-line.
@@ -132,7 +132,7 @@ extension Room {
         package let birth: UInt64
         package let participant: String
         package let transport: String
-        let worker: Int
+        private(set) var worker: Int
         package let isScreen: Bool
         /// Unix time, in seconds.
         package let created: Double
@@ -183,6 +183,15 @@ extension Room {
         /// Whether a kind is switched on by its publisher and not muted by a moderator.
         package func isEnabled(_ kind: MediaKind) -> Bool {
             isOn(kind) && !hardMuted.contains(kind)
+        }
+
+        /// Sets where the publication of a kind is; a stream's publications are in one worker.
+        mutating func set(_ home: RelayTarget, for kind: MediaKind) {
+            worker = home.worker
+            switch kind {
+            case .audio: audio = home.publication
+            case .video: video = home.publication
+            }
         }
 
         /// Returns the worker and handle that receive the publication of a kind.

@@ -27,6 +27,32 @@ package struct Negotiation: Sendable, Codable {
         local.cname = cname
     }
 
+    /// Handles of the m-lines' publications and slots.
+    var handles: Room.Handles {
+        var handles = Room.Handles()
+        handles.publications = lines.compactMap(\.publication)
+        handles.slots = lines.compactMap(\.slot?.id)
+        return handles
+    }
+
+    /// Gives the objects of the m-lines other names; returns whether each has one.
+    mutating func rename(
+        publication newPublication: (PublicationID) -> PublicationID?,
+        slot newSlot: (SlotID) -> SlotID?
+    ) -> Bool {
+        for index in lines.indices {
+            if let publication = lines[index].publication {
+                guard let name = newPublication(publication) else { return false }
+                lines[index].publication = name
+            }
+            if let slot = lines[index].slot {
+                guard let name = newSlot(slot.id) else { return false }
+                lines[index].slot?.id = name
+            }
+        }
+        return true
+    }
+
     /// Answers an offer, the first or a later one.
     ///
     /// On error nothing changes and no identifier is allocated. `policy` returns the reason for

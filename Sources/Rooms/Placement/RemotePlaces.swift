@@ -14,14 +14,24 @@ extension Room {
         private var locals: [Int: LocalParameters] = [:]
         /// Nodes that are lost: nobody can connect there until they are back.
         fileprivate var lost: Set<String> = []
+        /// Place of the objects that ended with another host, until their rooms have been told.
+        fileprivate var void: Int?
 
         /// Nodes of a cluster times the workers that one may have.
         package static let limit = 64 * 256
+        /// Handles of each kind that rooms may lose with another host at one time.
+        fileprivate static let voidLimit = 1 << 22
 
         package init(first: Int) { self.first = first }
 
         package func name(of place: Int) -> RemotePlace? { names[place] }
         package func places(at node: String) -> [Int] { places[node] ?? [] }
+
+        /// Returns the number of a node's worker.
+        package func place(of worker: Int, at node: String) -> Int? {
+            let known = places(at: node)
+            return known.indices.contains(worker) ? known[worker] : nil
+        }
 
         func local(of place: Int) -> LocalParameters? { locals[place] }
     }
@@ -51,6 +61,23 @@ extension Room.Shared {
     /// Notes that a node is lost; its places stay known for when it is back.
     package mutating func losePlaces(at node: String) { remote?.lost.insert(node) }
 
+    /// Returns the place of objects that have ended with another host; `nil` without a cluster.
+    ///
+    /// Nobody hears commands for it, and no fence awaits it.
+    package mutating func voidPlace() -> Int? {
+        guard let remote else { return nil }
+        if let void = remote.void { return void }
+        let place = max(remote.first, identifiers.count)
+        guard place < remote.first + Room.RemotePlaces.limit else { return nil }
+        let most = Room.RemotePlaces.voidLimit
+        addPools(
+            upTo: place + 1,
+            WorkerIdentifiers(transports: most, publications: most, slots: most)
+        )
+        self.remote?.void = place
+        return place
+    }
+
     /// Whether nobody can connect at a node, as it is lost; `nil` is this one.
     func isLost(_ node: String?) -> Bool {
         node.map { remote?.lost.contains($0) == true } ?? false
@@ -74,18 +101,13 @@ extension Room.Shared {
         return others.isEmpty ? Array(locals.indices) : others
     }
 
-    func local(of worker: Int) -> LocalParameters {
+    package func local(of worker: Int) -> LocalParameters {
         locals.indices.contains(worker)
             ? locals[worker] : remote?.local(of: worker) ?? locals[0]
     }
 }
 
 extension Room.RemotePlaces {
-    fileprivate func place(of worker: Int, at node: String) -> Int? {
-        let known = places(at: node)
-        return known.indices.contains(worker) ? known[worker] : nil
-    }
-
     fileprivate mutating func set(_ local: LocalParameters, of place: Int) {
         locals[place] = local
     }

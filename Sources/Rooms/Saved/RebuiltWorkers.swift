@@ -47,7 +47,11 @@ extension Room {
         }
     }
 
-    private func tellMirrors(_ transaction: inout RoomTransaction) {
+    /// Tells the mirrors and where they are fed from, but nothing of those of `gone` publications.
+    func tellMirrors(
+        exceptOf gone: Set<RelayTarget> = [],
+        _ transaction: inout RoomTransaction
+    ) {
         let homes = placement.relays.keys.sorted {
             ($0.worker, $0.publication.index) < ($1.worker, $1.publication.index)
         }
@@ -56,13 +60,15 @@ extension Room {
             for target in relay.lastSent {
                 guard let mirror = relay.mirrors[target.worker] else { continue }
                 transaction.open(.publication(worker: target.worker, mirror.id))
+                guard !gone.contains(home) else { continue }
                 transaction.tell(target.worker, .mirror(mirror.lastSent))
             }
+            guard !gone.contains(home) else { continue }
             transaction.tell(home.worker, .relay(home.publication, to: relay.lastSent))
         }
     }
 
-    private func tellBindings(of transport: Transport, _ transaction: inout RoomTransaction) {
+    func tellBindings(of transport: Transport, _ transaction: inout RoomTransaction) {
         let worker = transport.place.worker
         for slot in transport.slots {
             guard let feed = slot.bound,

@@ -10,7 +10,8 @@ extension Room {
     /// Makes a room from its saved parts.
     ///
     /// Operations that awaited their fences are complete; who talks is measured anew. Without
-    /// `negotiations`, the transports cannot go on.
+    /// `negotiations`, the transports cannot go on. `mirrored`: workers below this number keep
+    /// their mirrors, and the slots that are bound to these.
     ///
     /// - Throws: `InconsistentParts` if a part needs another that is missing.
     package init(
@@ -21,6 +22,7 @@ extension Room {
         subscriptions savedSubscriptions: [Subscription],
         negotiations: [SavedNegotiation]?,
         mirrors savedMirrors: [SavedMirrors],
+        keptBelow mirrored: Int? = nil,
         shared: Shared
     ) throws(InconsistentParts) {
         name = saved.name
@@ -42,7 +44,7 @@ extension Room {
             try checkNegotiations()
         }
         try checkParts()
-        try restore(savedMirrors, workers: shared.locals.count)
+        try restore(savedMirrors, workers: mirrored ?? shared.locals.count)
         restoreLosses()
         restore(saved.speakers)
     }
@@ -74,7 +76,7 @@ extension Room {
         speakers.followers[id] = part.following
     }
 
-    private mutating func restore(_ negotiations: [SavedNegotiation], _ shared: Shared) {
+    mutating func restore(_ negotiations: [SavedNegotiation], _ shared: Shared) {
         for saved in negotiations {
             let worker = saved.transport.worker
             guard shared.hasPlace(worker) else { continue }

@@ -1,5 +1,5 @@
 import RTP
-import WorkerInterface
+package import WorkerInterface
 
 // A room in parts that are saved one by one, so that a call saves only what it has changed.
 
@@ -43,8 +43,13 @@ extension Room {
     /// Handles of a publication's mirrors; all else about them follows from the publications and
     /// the slots.
     package struct SavedMirrors: Codable, Sendable {
-        let home: RelayTarget
-        let mirrors: [RelayTarget]
+        package let home: RelayTarget
+        package let mirrors: [RelayTarget]
+
+        package init(home: RelayTarget, mirrors: [RelayTarget]) {
+            self.home = home
+            self.mirrors = mirrors
+        }
     }
 
     /// Parts that have changed; `nil` stands for one that is gone.
@@ -74,6 +79,11 @@ extension Room {
         participants[id].map {
             SavedParticipant(participant: $0, following: speakers.followers[id])
         }
+    }
+
+    /// Returns the outcome of a transport's offers as it is saved.
+    package func savedNegotiation(of transport: TransportLocation) -> SavedNegotiation? {
+        placement.negotiated[transport].map { SavedNegotiation(transport: transport, state: $0) }
     }
 
     /// Returns the parts that have changed since the last call.

@@ -4,108 +4,147 @@ import WorkerInterface
 // A room of another host, which was lost, that goes on at this one.
 
 extension Room {
-    /// Parts of a room that another host has saved; its transports and mirrors have ended with it.
+    /// Parts of a room that another host has saved.
     package struct ForeignParts: Sendable {
         package var room: Saved
         package var settings: Settings
         package var participants: [SavedParticipant]
         package var streams: [Stream]
         package var subscriptions: [Subscription]
+        package var mirrors: [SavedMirrors]
 
         package init(
             _ room: Saved,
             settings: Settings,
             participants: [SavedParticipant],
             streams: [Stream],
-            subscriptions: [Subscription]
+            subscriptions: [Subscription],
+            mirrors: [SavedMirrors]
         ) {
             self.room = room
             self.settings = settings
             self.participants = participants
             self.streams = streams
             self.subscriptions = subscriptions
+            self.mirrors = mirrors
         }
 
         /// Highest number of a subscription.
         package var lastSubscription: UInt64 { subscriptions.map(\.number).max() ?? 0 }
     }
 
-    /// Makes a room from the parts that another host has saved, and returns what to announce.
+    /// Makes a room from the parts that another host has saved, and returns what to announce and
+    /// what to tell the workers.
     ///
-    /// Its participants have lost their transports and may return; their streams and subscriptions
-    /// have ended with these, and so have recordings, live streams and RTP forwards. An automatic
-    /// recording begins again. `worker` is the first one here.
+    /// Transports that `renaming` keeps go on, with `negotiations` under their new names. The
+    /// participants of the others have lost them and may return; their streams and subscriptions
+    /// have ended, and so have recordings, live streams and RTP forwards. An automatic recording
+    /// begins again. `worker` is the first one here.
     ///
     /// - Throws: `InconsistentParts` if a part needs another that is missing.
     package static func takeOver(
         _ parts: ForeignParts,
+        _ renaming: Renaming,
+        negotiations: [SavedNegotiation],
         at node: String,
         because reason: MoveReason,
         worker: Int,
         _ shared: inout Shared
     ) throws(InconsistentParts) -> (room: Self, change: Change) {
-        let scene = try scene(of: parts, shared)
+        var parts = parts
+        try parts.rename(renaming, at: node)
+        var own = shared
+        guard own.locals.indices.contains(worker) else {
+            throw InconsistentParts(cause: "worker \(worker) is missing")
+        }
+        own.taps = nil
         var room = try Self(
-            parts.room,
+            parts.room.moved(to: worker),
             settings: parts.settings,
-            participants: parts.participants.map(\.unbound),
+            participants: parts.participants,
             streams: parts.streams,
             subscriptions: parts.subscriptions,
             negotiations: nil,
-            mirrors: [],
-            shared: scene
+            mirrors: parts.mirrors,
+            keptBelow: .max,
+            shared: own
         )
         guard room.lifecycle.isPlausible else { throw InconsistentParts(cause: "a count is huge") }
-        let real = shared
-        var transaction = RoomTransaction(shared: scene)
-        room.loseTransports(at: node, because: reason, &transaction)
+        room.restore(negotiations, shared)
+        var transaction = RoomTransaction(shared: own)
         room.loseTaps(&transaction)
         transaction.forgetWorkers()
-        room.placement = Placement(firstWorker: worker)
+        transaction.shared = shared
+        room.tellAll(&transaction)
+        let kept = Set(renaming.kept.compactMap { renaming.transports[$0] })
+        room.loseTransports(except: kept, at: node, because: reason, &transaction)
         for id in Array(room.participants.keys) { room.participants[id]?.session.settleAll() }
-        transaction.shared = real
         room.settle(&transaction)
         shared = transaction.shared
         return (room, transaction.change)
     }
 
-    /// Returns workers like those of the other host, without a handle to give.
-    private static func scene(
-        of parts: ForeignParts,
-        _ shared: Shared
-    ) throws(InconsistentParts) -> Shared {
-        let places = parts.participants.flatMap(\.participant.transports).map(\.place.worker)
-        let last = max(places.max() ?? 0, parts.room.firstWorker)
-        guard places.allSatisfy({ $0 >= 0 }), (0..<Self.workerLimit).contains(last),
-            let local = shared.locals.first
-        else { throw InconsistentParts(cause: "no host has so many workers") }
-        var scene = shared
-        // Numbers of places are the other host's, too.
-        scene.remote = nil
-        scene.locals = Array(repeating: local, count: last + 1)
-        scene.identifiers = scene.locals.map { _ in
-            WorkerIdentifiers(transports: 0, publications: 0, slots: 0)
+    /// Brings the workers up to date with the transports that go on, and tells of all objects.
+    private mutating func tellAll(_ transaction: inout RoomTransaction) {
+        let people = participants.values.sorted { $0.birth < $1.birth }
+        for transport in people.flatMap(\.transports) { tellKept(transport, &transaction) }
+        let gone = people.flatMap(\.transports)
+            .filter { placement.negotiated[$0.place] == nil }
+            .flatMap { transport in transport.tracks.map { transport.home(of: $0) } }
+        tellMirrors(exceptOf: Set(gone), &transaction)
+        for transport in people.flatMap(\.transports) {
+            tellRelays(of: transport, &transaction)
+            tellBindings(of: transport, &transaction)
         }
-        scene.taps = nil
-        return scene
+        for number in subscriptions.keys.sorted() { transaction.open(.subscription(number)) }
     }
 
-    /// Ends all transports as lost; first, their participants are asked to come.
+    private func tellKept(_ transport: Transport, _ transaction: inout RoomTransaction) {
+        let (worker, id) = (transport.place.worker, transport.place.id)
+        transaction.open(.transport(worker: worker, id))
+        for track in transport.tracks {
+            transaction.open(.publication(worker: worker, track.publication))
+        }
+        guard var configuration = placement.negotiated[transport.place]?.configuration else {
+            return
+        }
+        configuration.publications = transport.tracks.map(\.configuration)
+        transaction.tell(worker, .configure(id, configuration))
+        for track in transport.tracks {
+            guard let gate = track.gate else { continue }
+            transaction.tell(worker, .gate(track.publication, open: gate))
+        }
+    }
+
+    /// Ends what the worker may still relay, and empties slots that it may think bound.
+    private func tellRelays(of transport: Transport, _ transaction: inout RoomTransaction) {
+        guard placement.negotiated[transport.place] != nil else { return }
+        let worker = transport.place.worker
+        for track in transport.tracks where placement.relays[transport.home(of: track)] == nil {
+            transaction.tell(worker, .relay(track.publication, to: []))
+        }
+        for slot in transport.slots where slot.bound == nil {
+            transaction.tell(worker, .bind(slot.id, nil))
+        }
+    }
+
+    /// Ends the other transports as lost; first, their participants are asked to come.
     private mutating func loseTransports(
+        except kept: Set<TransportLocation>,
         at node: String,
         because reason: MoveReason,
         _ transaction: inout RoomTransaction
     ) {
-        let people = participants.values.filter { !$0.transports.isEmpty }
-            .sorted { $0.birth < $1.birth }
-        for participant in people {
-            let wanted = Event.moveWanted(participant: participant.id, node: node, reason)
-            transaction.announce(wanted, to: .only([participant.id]))
+        let people = participants.values.sorted { $0.birth < $1.birth }
+        let lost = people.map { participant in
+            (participant.id, participant.transports.map(\.place).filter { !kept.contains($0) })
         }
-        for participant in people {
-            for transport in participant.transports {
-                take(.disconnected(.nodeLost), of: transport.place, &transaction)
-            }
+        for (participant, places) in lost where !places.isEmpty {
+            let wanted = Event.moveWanted(participant: participant, node: node, reason)
+            transaction.announce(wanted, to: .only([participant]))
+        }
+        for place in lost.flatMap(\.1) {
+            take(.disconnected(.nodeLost), of: place, &transaction)
         }
     }
 
@@ -117,9 +156,6 @@ extension Room {
             announceEnd(of: tap.foreign, EndReason.nodeLost, by: nil, &transaction)
         }
     }
-
-    /// Workers of a host and places of others; more are a damaged record.
-    private static let workerLimit = 512 + RemotePlaces.limit
 }
 
 extension Room.Saved {
@@ -135,22 +171,20 @@ extension Room.Saved {
         )
     }
 
+    /// The same with another first worker.
+    fileprivate func moved(to worker: Int) -> Self {
+        Self(
+            name: name,
+            lifecycle: lifecycle,
+            moderation: moderation,
+            speakers: speakers,
+            taps: taps,
+            firstWorker: worker
+        )
+    }
+
     /// Whether there is something that `withoutSecrets` leaves out.
     package var hasSecrets: Bool { !taps.streamings.isEmpty }
-}
-
-extension Room.SavedParticipant {
-    /// The same with slots that carry nothing, at the room's home.
-    fileprivate var unbound: Self {
-        var participant = participant
-        participant.node = nil
-        for transport in participant.transports.indices {
-            for slot in participant.transports[transport].slots.indices {
-                participant.transports[transport].slots[slot].bound = nil
-            }
-        }
-        return Self(participant: participant, following: following)
-    }
 }
 
 extension Room.Tap {

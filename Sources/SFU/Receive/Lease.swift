@@ -4,7 +4,9 @@
 /// or has stood still forwards nothing that has been forbidden meanwhile.
 struct Lease: BitwiseCopyable {
     /// Number of the home, among those that this node serves.
-    let home: UInt8
+    var home: UInt8
+    /// Number of the home that takes its place.
+    var next: UInt8?
     /// Whether the gate is closed because the lease is over.
     var hasLapsed = false
     /// Whether the home wants the gate to be open when the lease goes on.

@@ -42,7 +42,7 @@ extension Core {
             )
         case .hold(let id, let target):
             relays.hold(id, for: target, at: now, &receiver)
-        case .lease(let id, let home): lease(id, of: home)
+        case .lease(let id, let home): lease(id, of: home, at: now)
         case .tap: break  // Only the recorder thread handles these.
         case .link: break  // Only the link thread handles these.
         case .report(let token):

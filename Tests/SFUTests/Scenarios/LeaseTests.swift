@@ -61,6 +61,52 @@ struct LeaseTests {
         }
     }
 
+    /// Number of packets at the viewer after one more, with these leases in force.
+    private func seen(_ call: inout RelayedCall, _ step: UInt16, under leases: Set<Int>) -> Int {
+        let now = call.workers[1].call.now
+        call.workers[1].call.core.reviewLeases(at: now) { home in
+            leases.contains(home) ? now.advanced(milliseconds: 500) : now
+        }
+        call.run(milliseconds: 20)
+        call.sendVideo(step, isKeyframe: true)
+        call.run(milliseconds: 5)
+        return call.viewer(1).numbers(of: 0xaaaa).count
+    }
+
+    @Test func `another lease takes the place of one when it has begun`() throws {
+        var call = try call()
+        call.busy = []
+        #expect(seen(&call, 5, under: [3]) == 6)
+        call.workers[1].call.apply(.lease(Self.mirror, of: 4))
+        #expect(seen(&call, 6, under: [3]) == 7, "the new one has not begun")
+        #expect(seen(&call, 7, under: [3, 4]) == 8)
+        #expect(seen(&call, 8, under: [3]) == 8, "the former one counts no longer")
+        #expect(seen(&call, 9, under: [4]) == 9)
+    }
+
+    @Test func `another lease takes the place of one that is over`() throws {
+        var call = try call()
+        call.busy = []
+        call.workers[1].call.apply(.lease(Self.mirror, of: 4))
+        #expect(seen(&call, 5, under: []) == 5)
+        // Its number is another home's by now.
+        #expect(seen(&call, 6, under: [3]) == 5)
+        #expect(seen(&call, 7, under: [4]) == 6)
+    }
+
+    @Test(arguments: [false, true]) func `without a lease the gate is as the home wants it`(
+        isMuted: Bool
+    ) throws {
+        var call = try call()
+        call.busy = []
+        #expect(seen(&call, 5, under: []) == 5)
+        call.workers[1].call.apply(.gate(Self.mirror, open: !isMuted))
+        call.workers[1].call.apply(.lease(Self.mirror, of: nil))
+        let hasLeases = call.workers[1].call.core.hasLeases
+        #expect(!hasLeases)
+        #expect(seen(&call, 6, under: []) == (isMuted ? 5 : 6))
+    }
+
     @Test func `a publication that ends is under no lease any more`() throws {
         var call = try call()
         call.busy = []

@@ -1,0 +1,300 @@
+import JSON
+package import RTP
+import Rooms
+import WorkerInterface
+
+// At a node with participants of a lost home: they wait for another home to go on with them.
+
+extension Guests.Home {
+    /// Returns a transport of a room at a place, as the former home counted it, if it goes on.
+    func kept(
+        _ transport: Room.TransportLocation,
+        of room: String
+    ) -> (worker: Int, negotiation: [UInt8])? {
+        for (worker, guests) in workers where guests.place == transport.worker {
+            guard let objects = guests.objects[transport.id], objects.room == room else { continue }
+            return objects.negotiation.map { (worker, $0) }
+        }
+        return nil
+    }
+
+    /// Mirrors of a place, in the former home's words.
+    func mirrors(at place: Int) -> [AdoptionAnswer.Mirror] {
+        workers.values.filter { $0.place == place }
+            .flatMap { guests in
+                guests.mirrors.map { id, home in
+                    AdoptionAnswer.Mirror(place: place, id: id, home: home)
+                }
+            }
+    }
+}
+
+extension ControlPlane {
+    /// Keeps the guests of a home whose life is over until another node goes on with its rooms, for
+    /// 15 s; they are sent media as long as the lease of that home goes on.
+    package mutating func orphanGuests(of home: String, _ boot: String, at now: Instant) {
+        guard var known = places?.guests.homes.removeValue(forKey: home) else { return }
+        known.until = now.advanced(milliseconds: Self.orphanMilliseconds)
+        let former = FormerHome(node: home, boot: boot)
+        // Whatever another life of it may say, it is not of these.
+        output.append(.commands(worker: linkThread, [.link(.hold(home: home, lease: nil))]))
+        endOrphans(of: former)
+        places?.guests.lost[former] = known
+    }
+
+    /// Ends what nobody has gone on with.
+    mutating func expireOrphans(at now: Instant) {
+        for (former, home) in places?.guests.lost ?? [:]
+        where home.until.map({ $0 <= now }) == true {
+            endOrphans(of: former)
+        }
+    }
+
+    private mutating func endOrphans(of former: FormerHome) {
+        guard let home = places?.guests.lost.removeValue(forKey: former) else { return }
+        // No node has a name with a space.
+        end(home, as: "\(former.node) \(former.boot)")
+    }
+
+    /// Answers which transports of a former home go on here.
+    mutating func answer(_ question: AdoptionQuestion, of home: String) {
+        let former = places?.guests.formerHome(question.former)
+        let kept = question.asked.prefix(AdoptionAnswer.limit).compactMap { transport in
+            former?.kept(transport, of: question.room).map { worker, negotiation in
+                AdoptionAnswer.Kept(
+                    transport: transport,
+                    worker: worker,
+                    negotiation: negotiation
+                )
+            }
+        }
+        let mirrors = Set(kept.map(\.transport.worker)).flatMap { former?.mirrors(at: $0) ?? [] }
+        let answer = AdoptionAnswer(room: question.room, kept: kept, mirrors: mirrors)
+        for part in answer.parts { output.append(.place(node: home, asHome: false, part)) }
+    }
+
+    /// Goes on with guests of a former home for another one; that tells their state next.
+    mutating func adopt(_ order: AdoptionOrder, for home: String, _ boot: String, at now: Instant) {
+        guard let lease = places?.guests.homes[home]?.lease ?? places?.guests.takeLease() else {
+            let events = order.transports.map {
+                RemoteEvent.transport($0.name.new, .disconnected(.timeout))
+            }
+            return tellHome(home, order.place, events, at: now)
+        }
+        if places?.guests.homes[home] == nil {
+            places?.guests.homes[home] = Guests.Home(lease: lease, boot: boot)
+            output.append(
+                .commands(worker: linkThread, [.link(.hold(home: home, lease: lease))])
+            )
+        }
+        let taken = places?.guests.withFormerHome(order.former) { $0.take(order) } ?? nil
+        var heirs =
+            places?.guests.homes[home]?.workers[order.worker] ?? GuestWorker(place: order.place)
+        if let taken { heirs.add(taken, order) }
+        places?.guests.homes[home]?.workers[order.worker] = heirs
+        let gone = order.transports.filter { heirs.transports[their: $0.name.new] == nil }
+            .map { RemoteEvent.transport($0.name.new, .disconnected(.timeout)) }
+        tellHome(home, order.place, gone, at: now)
+    }
+
+    /// Ends what another home has not gone on with, lets its leases count, and tells it what it has
+    /// not heard.
+    mutating func end(_ adoption: AdoptionEnd, of home: String, at now: Instant) {
+        endRest(of: adoption)
+        guard let known = places?.guests.homes[home],
+            let heirs = known.workers[adoption.worker]
+        else { return }
+        places?.guests.homes[home]?.workers[adoption.worker]?.adopted = GuestWorker.Adopted()
+        settle(heirs.adopted, in: adoption, under: known.lease)
+        let events = heirs.adopted.facts.compactMap {
+            heirs.translated($0, places?.routes, adoption.worker)
+        }
+        tellHome(home, heirs.place, events, at: now)
+    }
+
+    /// Frees what the new home does not know, and lets its lease count, if it has one here.
+    private mutating func settle(
+        _ adopted: GuestWorker.Adopted,
+        in adoption: AdoptionEnd,
+        under lease: Int?
+    ) {
+        guard var places else { return }
+        self.places = nil
+        var work = adoption.work
+        for our in adopted.unknown.publications {
+            let target = RelayTarget(worker: adoption.worker, publication: our)
+            places.routes.forget(target, &work.routed)
+            work.routed.freed.append(.publication(worker: adoption.worker, our))
+        }
+        work.routed.freed += adopted.unknown.slots.map { .slot(worker: adoption.worker, $0) }
+        work.routed.worker += adopted.leases.map { .lease($0, of: lease) }
+        work.fences = [0]
+        post(&work, &places)
+        self.places = places
+    }
+
+    /// Goes on with guests of a former home whose room goes on at this node.
+    mutating func adoptHere(_ order: AdoptionOrder, _ heirs: inout [Int: GuestWorker]) {
+        guard let taken = places?.guests.withFormerHome(order.former, { $0.take(order) }) ?? nil
+        else { return }
+        // The new names are those that they have here.
+        heirs[order.worker, default: GuestWorker(place: order.worker)].add(taken, order)
+    }
+
+    /// Ends what the room has not gone on with at this node, and lets no lease count any longer.
+    mutating func endAdoptionHere(
+        _ adoption: AdoptionEnd,
+        _ heirs: GuestWorker?,
+        at now: Instant
+    ) {
+        endRest(of: adoption)
+        guard let heirs else { return }
+        settle(heirs.adopted, in: adoption, under: nil)
+        for fact in heirs.adopted.facts { receive(fact, from: adoption.worker, at: now) }
+    }
+
+    /// Ends the transports of a room that are left of a former home.
+    private mutating func endRest(of adoption: AdoptionEnd) {
+        let rest = places?.guests.withFormerHome(adoption.former) { $0.takeRest(adoption) } ?? nil
+        if places?.guests.lost[adoption.former]?.isEmpty == true {
+            places?.guests.lost[adoption.former] = nil
+        }
+        guard let rest else { return }
+        var home = Guests.Home(lease: 0, boot: adoption.former.boot)
+        home.workers[adoption.worker] = rest
+        end(home, as: "\(adoption.former.node) \(adoption.former.boot)")
+    }
+
+    /// Time for which guests of a lost home are kept.
+    private static let orphanMilliseconds: Int64 = 15_000
+}
+
+extension AdoptionEnd {
+    /// Work in the worker, of nobody: no node has a name with a space.
+    fileprivate var work: GuestWork {
+        GuestWork(home: "\(former.node) \(former.boot)", former.boot, worker: worker, own: "")
+    }
+}
+
+extension Guests.Home {
+    /// Whether it has nothing here.
+    fileprivate var isEmpty: Bool {
+        workers.values.allSatisfy {
+            $0.transports.isEmpty && $0.publications.isEmpty && $0.slots.isEmpty
+        }
+    }
+
+    /// Takes out what an order names.
+    fileprivate mutating func take(_ order: AdoptionOrder) -> GuestWorker? {
+        guard workers[order.worker]?.place == order.formerPlace else { return nil }
+        return workers[order.worker]?.take(order)
+    }
+
+    /// Takes out the transports of a room that are left.
+    fileprivate mutating func takeRest(_ adoption: AdoptionEnd) -> GuestWorker? {
+        guard workers[adoption.worker]?.place == adoption.formerPlace else { return nil }
+        return workers[adoption.worker]?.takeRest(of: adoption.room)
+    }
+}
+
+extension GuestWorker {
+    /// Takes out what an order names, still under the former home's names.
+    fileprivate mutating func take(_ order: AdoptionOrder) -> Self {
+        var taken = take(order.transports.map(\.name.old))
+        for name in order.publications {
+            guard let home = mirrors.removeValue(forKey: name.old),
+                let our = publications[their: name.old]
+            else { continue }
+            publications.remove(our: our)
+            taken.publications.add(name.old, as: our)
+            taken.mirrors[name.old] = home
+            homes[name.old] = nil
+        }
+        taken.facts = facts
+        return taken
+    }
+
+    /// Takes out transports with all that they have.
+    private mutating func take(_ transports: [TransportID]) -> Self {
+        var taken = Self(place: place)
+        for id in transports {
+            guard let our = self.transports[their: id], let known = objects.removeValue(forKey: id)
+            else { continue }
+            self.transports.remove(our: our)
+            taken.transports.add(id, as: our)
+            taken.objects[id] = known
+            for publication in known.publications {
+                guard let our = publications[their: publication] else { continue }
+                publications.remove(our: our)
+                taken.publications.add(publication, as: our)
+            }
+            for slot in known.slots {
+                guard let our = slots[their: slot] else { continue }
+                slots.remove(our: our)
+                taken.slots.add(slot, as: our)
+            }
+        }
+        return taken
+    }
+
+    fileprivate mutating func takeRest(of room: String) -> Self? {
+        let rest = objects.filter { $0.value.room == room }.map(\.key)
+        return rest.isEmpty ? nil : take(rest)
+    }
+
+    /// Adds what was taken out, under its new names.
+    fileprivate mutating func add(_ taken: Self, _ order: AdoptionOrder) {
+        var known = taken.facts
+        var names: [PublicationID: PublicationID] = [:]
+        for name in order.publications {
+            guard let our = taken.publications[their: name.old] else { continue }
+            names[name.old] = name.new
+            publications.add(name.new, as: our)
+            if let home = taken.mirrors[name.old] { mirrors[name.new] = home }
+            adopted.leases.append(our)
+            note(known.take(.layers(our), .speech(our), .wants(our)))
+        }
+        var slotNames: [SlotID: SlotID] = [:]
+        for name in order.slots {
+            guard let our = taken.slots[their: name.old] else { continue }
+            slotNames[name.old] = name.new
+            slots.add(name.new, as: our)
+            note(known.take(.start(our), .hold(our)))
+        }
+        for transport in order.transports {
+            let name = transport.name
+            guard let our = taken.transports[their: name.old], let old = taken.objects[name.old]
+            else { continue }
+            transports.add(name.new, as: our)
+            var new = old
+            new.publications = Set(old.publications.compactMap { names[$0] })
+            new.slots = Set(old.slots.compactMap { slotNames[$0] })
+            objects[name.new] = new
+            adopted.unknown.publications += old.publications.filter { names[$0] == nil }
+                .compactMap { taken.publications[their: $0] }
+            adopted.unknown.slots += old.slots.filter { slotNames[$0] == nil }
+                .compactMap { taken.slots[their: $0] }
+            let told = known.take(.transport(our))
+            for fact in told { facts.note(fact) }
+            adopted.facts += told.filter { !$0.isKnown(of: transport) }
+        }
+    }
+
+    private mutating func note(_ told: [WorkerEvent]) {
+        for fact in told { facts.note(fact) }
+        adopted.facts += told
+    }
+}
+
+extension WorkerEvent {
+    /// Whether it says of a transport what the new home takes for true.
+    fileprivate func isKnown(of transport: AdoptionOrder.Transport) -> Bool {
+        switch self {
+        case .transport(_, .connected), .transport(_, .reconnected): transport.isConnected
+        case .transport(_, .reconnecting): transport.isReconnecting
+        case .transport, .closed, .started, .layerChanged, .layers, .videoHeld, .layersWanted,
+            .speech, .fenced, .explained, .statistics, .pressure, .tap, .link:
+            false
+        }
+    }
+}
