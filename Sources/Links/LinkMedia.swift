@@ -54,6 +54,8 @@ package struct LinkMedia: ~Copyable {
             var carried: UInt8 { encodings & ~withheld }
         }
 
+        /// Its names, by this home and by those before.
+        var names: [StreamName] = []
         /// Nodes that may have it.
         var nodes: Set<String>
         var subscribers: [String: Subscriber] = [:]
@@ -189,8 +191,9 @@ package struct LinkMedia: ~Copyable {
             let end = peers[home]?.leaseEnd ?? Instant(nanoseconds: 0)
             if let lease { leaseEnds.append((lease, end)) }
         case .prolong(let home):
-            guard let lease = leases[home], let peer = peers[home], peer.isGranting,
-                let echoed = peer.echoed
+            // What is over stays so: the home may have gone on without this node.
+            guard let lease = leases[home], let peer = peers[home], let echoed = peer.echoed,
+                let end = peer.leaseEnd, end > now
             else { break }
             leaseEnds.append((lease, echoed.advanced(milliseconds: Self.prolongedMilliseconds)))
         }

@@ -8,6 +8,7 @@ extension LinkMedia {
         if sending[id] == nil { sending[id] = Sending(nodes: nodes) }
         // Under a former name it is known to nodes that have not heard of this one.
         names[name] = id
+        if sending[id]?.names.contains(name) == false { sending[id]?.names.append(name) }
         sending[id]?.nodes = nodes
         for (node, subscriber) in sending[id]?.subscribers ?? [:] where !nodes.contains(node) {
             sending[id]?.subscribers[node] = nil
@@ -19,7 +20,7 @@ extension LinkMedia {
 
     mutating func endSending(_ id: PublicationID) {
         guard let ended = sending.removeValue(forKey: id) else { return }
-        for (name, named) in names where named == id { names[name] = nil }
+        for name in ended.names where names[name] == id { names[name] = nil }
         for (node, subscriber) in ended.subscribers {
             subscriptions[Subscription(node: node, handle: subscriber.handle)] = nil
         }

@@ -172,7 +172,9 @@ extension Cluster {
     }
 
     /// Notes that nobody listens at a node's port.
-    package mutating func linkRefused(_ node: NodeName) { peers[node]?.isRefused = true }
+    package mutating func linkRefused(_ node: NodeName) {
+        if peers[node]?.link != .up { peers[node]?.isRefused = true }
+    }
 
     /// Lets leases on the rooms of homes whose process has died last until others have gone on.
     ///

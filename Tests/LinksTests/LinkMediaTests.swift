@@ -133,6 +133,12 @@ import WorkerInterface
         let most = LinkMedia.prolongedMilliseconds
         #expect(world.leaseEnd <= cut.advanced(milliseconds: most))
         #expect(world.leaseEnd > cut.advanced(milliseconds: most - 200))
+        // What was over is not prolonged.
+        world.run(4_000)
+        let over = world.leaseEnd
+        world.far.apply(.link(.prolong(home: "origin")), at: world.now)
+        world.run(1)
+        #expect(over < world.now && world.leaseEnd == over)
         // It was no death.
         world.faults.isCut = false
         world.run(300)
@@ -164,6 +170,8 @@ import WorkerInterface
         configuration.id = LinkWorld.incoming
         // The far node hears of it first, and its wants are for a name that is not known yet.
         world.far.apply(.link(.receive(configuration, next, from: "origin")), at: world.now)
+        let name = world.far.receiving[LinkWorld.incoming]?.name
+        #expect(name == next)
         world.run(1_500) { world, step in world.publish(Int64(500 + step)) }
         world.origin.apply(
             .link(.send(LinkWorld.outgoing, as: next, to: ["far"])),

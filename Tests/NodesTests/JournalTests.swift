@@ -55,6 +55,17 @@ import Testing
         #expect(JournalContents([bytes, [9]]) == nil)
     }
 
+    @Test func `records are in the words of the home that wrote them last`() throws {
+        let first = entry(.snapshot, group: 1, boot: "old", ["a": [1]])
+        let fence = entry(.fence, group: 1, boot: "new")
+        let part = entry(.changes, group: 2, isLast: false, boot: "new", ["a": [2]])
+        let last = entry(.changes, group: 2, boot: "new", ["b": [2]])
+        let journal = [first, fence, part, last]
+        let boots = try (1...4).map { try #require(JournalContents(Array(journal[..<$0]))).boot }
+        #expect(boots == ["old", "old", "old", "new"])
+        #expect(JournalContents([first])?.home == NodeWorld.name("a"))
+    }
+
     @Test func `contents are what the last complete groups say`() {
         let messages = [
             entry(.changes, group: 1, ["a": [1], "b": [1]]),

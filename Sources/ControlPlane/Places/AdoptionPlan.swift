@@ -19,8 +19,10 @@ struct AdoptionPlan {
     private var orders: [Site: [AdoptionOrder]] = [:]
     /// Sites by the former home's numbers.
     private var sites: [Int: Site] = [:]
-    /// Workers that have had transports of the room, whether these go on or not.
+    /// Workers that have transports of the room, whether these go on or not.
     private var asked: Set<Site> = []
+    /// Places of other transports, with their nodes.
+    private var others: [Int: String] = [:]
 
     init(_ adoption: Adoption, own: String) {
         self.adoption = adoption
@@ -35,16 +37,18 @@ struct AdoptionPlan {
 
     /// Ends of the takeover, by their nodes.
     var ends: [(node: String, end: AdoptionEnd)] {
-        asked.sorted { ($0.node, $0.worker) < ($1.node, $1.worker) }
-            .map { site in
-                let end = AdoptionEnd(
-                    room: adoption.room.name,
-                    former: adoption.former,
-                    worker: site.worker,
-                    formerPlace: site.formerPlace
-                )
-                return (site.node, end)
-            }
+        func end(_ place: Int, _ worker: Int?) -> AdoptionEnd {
+            AdoptionEnd(
+                room: adoption.room.name,
+                former: adoption.former,
+                worker: worker,
+                formerPlace: place
+            )
+        }
+        let known = asked.sorted { ($0.node, $0.worker) < ($1.node, $1.worker) }
+        let rest = others.sorted { $0.key < $1.key }
+        return known.map { ($0.node, end($0.formerPlace, $0.worker)) }
+            + rest.map { ($0.value, end($0.key, nil)) }
     }
 
     /// Names all objects.
@@ -87,6 +91,10 @@ struct AdoptionPlan {
                 continue
             }
         }
+        let places = Set(asked.map(\.formerPlace))
+        for transport in parts.transports where !places.contains(transport.place.worker) {
+            others[transport.place.worker] = transport.node
+        }
         try nameMirrors(of: parts, here, &shared)
     }
 
@@ -101,7 +109,7 @@ struct AdoptionPlan {
         let old = transport.place.worker
         guard
             let saved = JSON.sent(Room.SavedNegotiation.self, negotiation),
-            saved.handles.areAmong(transport.handles),
+            saved.transport == transport.place, saved.handles.areAmong(transport.handles),
             let place = number(of: site, shared), sites[old].map({ $0 == site }) ?? true,
             site.node == own || shared.identifiers[place].hasRoom(for: transport.handles)
         else { return false }
@@ -187,9 +195,9 @@ struct AdoptionPlan {
         _ shared: inout Room.Shared
     ) throws(UnreadableRecord) {
         for target in parts.mirrors(usedBy: renaming.kept).flatMap(\.mirrors) {
-            guard let site = sites[target.worker], let place = number(of: site, shared) else {
-                throw UnreadableRecord(cause: "a mirror is at no known worker")
-            }
+            guard let site = sites[target.worker], let place = number(of: site, shared),
+                renaming.publications[target] == nil
+            else { throw UnreadableRecord(cause: "a mirror is at no known worker") }
             let guest = site.node == own ? here?.workers[site.worker] : nil
             let isHere = guest?.mirrors[target.publication] != nil
             let known = isHere ? guest?.publications[their: target.publication] : nil

@@ -100,8 +100,8 @@ struct AdoptionOrder: Codable {
 struct AdoptionEnd: Codable {
     var room: String
     var former: FormerHome
-    /// Worker of the node, and its number in the former home's words.
-    var worker: Int
+    /// Worker of the node, if anything goes on there, and its number in the former home's words.
+    var worker: Int?
     var formerPlace: Int
 }
 
@@ -171,10 +171,11 @@ extension ControlPlane {
         finish(adoption, at: now)
     }
 
-    /// Expects nothing more of a node that is lost.
+    /// Expects nothing more of a node that is lost; what it holds is over by the end of the wait.
     mutating func stopAsking(_ node: String) {
-        for room in Array((places?.adoptions ?? [:]).keys)
-        where places?.adoptions[room]?.waiting.remove(node) != nil {
+        for (room, adoption) in places?.adoptions ?? [:]
+        where adoption.room.parts.nodes.contains(node) {
+            places?.adoptions[room]?.waiting.remove(node)
             places?.adoptions[room]?.isBlind = true
         }
     }
@@ -261,11 +262,12 @@ extension ControlPlane {
         }
         conclude(Room.Outcome(change: taken.change), in: foreign.name, at: now)
         // Only now is all that the room has lost known where it goes on.
-        for (node, end) in plan.ends where node != setup.node {
-            output.append(.place(node: node, asHome: true, JSON.compact(end)))
-        }
-        for (_, end) in plan.ends.filter({ $0.node == setup.node }) {
-            endAdoptionHere(end, heirs[end.worker], at: now)
+        for (node, end) in plan.ends {
+            if node == setup.node {
+                endAdoptionHere(end, end.worker.flatMap { heirs[$0] }, at: now)
+            } else {
+                output.append(.place(node: node, asHome: true, JSON.compact(end)))
+            }
         }
     }
 

@@ -52,8 +52,7 @@ extension ControlPlane {
 
     private mutating func endOrphans(of former: FormerHome) {
         guard let home = places?.guests.lost.removeValue(forKey: former) else { return }
-        // No node has a name with a space.
-        end(home, as: "\(former.node) \(former.boot)")
+        end(home, as: former.key)
     }
 
     /// Answers which transports of a former home go on here.
@@ -101,13 +100,13 @@ extension ControlPlane {
     /// not heard.
     mutating func end(_ adoption: AdoptionEnd, of home: String, at now: Instant) {
         endRest(of: adoption)
-        guard let known = places?.guests.homes[home],
-            let heirs = known.workers[adoption.worker]
+        guard let known = places?.guests.homes[home], let worker = adoption.worker,
+            let heirs = known.workers[worker]
         else { return }
-        places?.guests.homes[home]?.workers[adoption.worker]?.adopted = GuestWorker.Adopted()
-        settle(heirs.adopted, in: adoption, under: known.lease)
+        places?.guests.homes[home]?.workers[worker]?.adopted = GuestWorker.Adopted()
+        settle(heirs.adopted, of: adoption.former, in: worker, under: known.lease)
         let events = heirs.adopted.facts.compactMap {
-            heirs.translated($0, places?.routes, adoption.worker)
+            heirs.translated($0, places?.routes, worker)
         }
         tellHome(home, heirs.place, events, at: now)
     }
@@ -115,18 +114,19 @@ extension ControlPlane {
     /// Frees what the new home does not know, and lets its lease count, if it has one here.
     private mutating func settle(
         _ adopted: GuestWorker.Adopted,
-        in adoption: AdoptionEnd,
+        of former: FormerHome,
+        in worker: Int,
         under lease: Int?
     ) {
         guard var places else { return }
         self.places = nil
-        var work = adoption.work
+        var work = GuestWork(home: former.key, former.boot, worker: worker, own: "")
         for our in adopted.unknown.publications {
-            let target = RelayTarget(worker: adoption.worker, publication: our)
+            let target = RelayTarget(worker: worker, publication: our)
             places.routes.forget(target, &work.routed)
-            work.routed.freed.append(.publication(worker: adoption.worker, our))
+            work.routed.freed.append(.publication(worker: worker, our))
         }
-        work.routed.freed += adopted.unknown.slots.map { .slot(worker: adoption.worker, $0) }
+        work.routed.freed += adopted.unknown.slots.map { .slot(worker: worker, $0) }
         work.routed.worker += adopted.leases.map { .lease($0, of: lease) }
         work.fences = [0]
         post(&work, &places)
@@ -148,32 +148,30 @@ extension ControlPlane {
         at now: Instant
     ) {
         endRest(of: adoption)
-        guard let heirs else { return }
-        settle(heirs.adopted, in: adoption, under: nil)
-        for fact in heirs.adopted.facts { receive(fact, from: adoption.worker, at: now) }
+        guard let heirs, let worker = adoption.worker else { return }
+        settle(heirs.adopted, of: adoption.former, in: worker, under: nil)
+        for fact in heirs.adopted.facts { receive(fact, from: worker, at: now) }
     }
 
     /// Ends the transports of a room that are left of a former home.
     private mutating func endRest(of adoption: AdoptionEnd) {
-        let rest = places?.guests.withFormerHome(adoption.former) { $0.takeRest(adoption) } ?? nil
+        let rest = places?.guests.withFormerHome(adoption.former) { $0.takeRest(adoption) }
         if places?.guests.lost[adoption.former]?.isEmpty == true {
             places?.guests.lost[adoption.former] = nil
         }
         guard let rest else { return }
         var home = Guests.Home(lease: 0, boot: adoption.former.boot)
-        home.workers[adoption.worker] = rest
-        end(home, as: "\(adoption.former.node) \(adoption.former.boot)")
+        home.workers = rest
+        end(home, as: adoption.former.key)
     }
 
     /// Time for which guests of a lost home are kept.
     private static let orphanMilliseconds: Int64 = 15_000
 }
 
-extension AdoptionEnd {
-    /// Work in the worker, of nobody: no node has a name with a space.
-    fileprivate var work: GuestWork {
-        GuestWork(home: "\(former.node) \(former.boot)", former.boot, worker: worker, own: "")
-    }
+extension FormerHome {
+    /// Name of what is nobody's any longer: no node has one with a space.
+    fileprivate var key: String { "\(node) \(boot)" }
 }
 
 extension Guests.Home {
@@ -191,9 +189,13 @@ extension Guests.Home {
     }
 
     /// Takes out the transports of a room that are left.
-    fileprivate mutating func takeRest(_ adoption: AdoptionEnd) -> GuestWorker? {
-        guard workers[adoption.worker]?.place == adoption.formerPlace else { return nil }
-        return workers[adoption.worker]?.takeRest(of: adoption.room)
+    fileprivate mutating func takeRest(_ adoption: AdoptionEnd) -> [Int: GuestWorker] {
+        var rest: [Int: GuestWorker] = [:]
+        for worker in Array(workers.keys)
+        where workers[worker]?.place == adoption.formerPlace {
+            rest[worker] = workers[worker]?.takeRest(of: adoption.room)
+        }
+        return rest
     }
 }
 

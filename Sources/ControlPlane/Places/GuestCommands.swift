@@ -122,7 +122,6 @@ extension ControlPlane {
             for mirror in guests.mirrors.keys {
                 work.execute(.unmirror(mirror), &places, &shared.identifiers)
             }
-            work.freeRest(of: guests, &places)
             work.fences = [0]
             post(&work, &places)
         }
@@ -165,20 +164,14 @@ extension ControlPlane {
         case .transport, .closed, .started, .layerChanged, .layers, .videoHeld, .layersWanted,
             .speech:
             noteWants(event, worker)
-            for (home, guests) in places?.guests.homes ?? [:] {
-                guard let known = guests.workers[worker],
-                    let told = known.translated(event, places?.routes, worker)
-                else { continue }
+            if let (home, told) = homeToTell(of: event, worker) {
                 places?.guests.homes[home]?.workers[worker]?.facts.note(event)
                 tell(home, worker, told, at: now)
                 return true
             }
-            for (former, guests) in places?.guests.lost ?? [:]
-            where guests.workers[worker]?.translated(event, places?.routes, worker) != nil {
-                places?.guests.lost[former]?.workers[worker]?.facts.note(event)
-                return true
-            }
-            return false
+            guard let former = lostHome(of: event, worker) else { return false }
+            places?.guests.lost[former]?.workers[worker]?.facts.note(event)
+            return true
         case .link(.media(let node, let isAlive)):
             if isAlive { places?.alive.insert(node) } else { places?.alive.remove(node) }
             let fields = [("node", node), ("media", isAlive ? "up" : "down")]
@@ -186,6 +179,26 @@ extension ControlPlane {
             return true
         case .pressure, .tap: return false
         }
+    }
+
+    /// Returns the home of the guest that an event is about, and what to tell it.
+    private func homeToTell(
+        of event: WorkerEvent,
+        _ worker: Int
+    ) -> (home: String, told: RemoteEvent)? {
+        for (home, guests) in places?.guests.homes ?? [:] {
+            guard let told = guests.workers[worker]?.translated(event, places?.routes, worker)
+            else { continue }
+            return (home, told)
+        }
+        return nil
+    }
+
+    private func lostHome(of event: WorkerEvent, _ worker: Int) -> FormerHome? {
+        places?.guests.lost.first { _, guests in
+            guests.workers[worker]?.translated(event, places?.routes, worker) != nil
+        }?
+        .key
     }
 
     private mutating func tell(

@@ -173,22 +173,6 @@ struct GuestWork {
         }
     }
 
-    /// Frees what the commands before have not: objects that another home has not taken over with
-    /// their transport.
-    mutating func freeRest(of guests: GuestWorker, _ places: inout Places) {
-        let freed = Set(routed.freed)
-        for our in guests.publications.used {
-            let resource = Room.WorkerResource.publication(worker: worker, our)
-            guard !freed.contains(resource) else { continue }
-            places.routes.forget(target(our), &routed)
-            routed.freed.append(resource)
-        }
-        for our in guests.slots.used {
-            let resource = Room.WorkerResource.slot(worker: worker, our)
-            if !freed.contains(resource) { routed.freed.append(resource) }
-        }
-    }
-
     private mutating func close(
         _ id: TransportID,
         _ guests: inout GuestWorker,

@@ -37,7 +37,7 @@ extension ControlPlane {
             return
         }
         take(bootID: process.boot)
-        shared.lastSubscription = process.lastSubscription
+        shared.lastSubscription = max(shared.lastSubscription, process.lastSubscription)
         shared.taps?.lastID = process.lastTap
         var groups: [String: RestoredRecords] = [:]
         for (key, value) in saved {

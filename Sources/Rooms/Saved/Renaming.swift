@@ -87,11 +87,26 @@ extension Room.ForeignParts {
             }
     }
 
+    /// Empties slots whose subscription does not have them: only a damaged record has any.
+    private mutating func unbindStraySlots() {
+        var known: [UInt64: Room.Subscription] = [:]
+        for subscription in subscriptions { known[subscription.number] = subscription }
+        for index in participants.indices {
+            participants[index].unbindSlots { participant, transport, slot, feed in
+                let name = Room.SlotName(transport: transport.name, mid: slot.mid)
+                guard let subscription = known[feed.subscription] else { return true }
+                return subscription.participant != participant.id
+                    || !subscription.slots.values.contains(name)
+            }
+        }
+    }
+
     /// Gives all objects their new names; what goes on keeps what it carries.
     mutating func rename(
         _ renaming: Room.Renaming,
         at node: String
     ) throws(Room.InconsistentParts) {
+        unbindStraySlots()
         let used = mirrors(usedBy: renaming.kept)
         for index in participants.indices {
             participants[index] = try participants[index].renamed(renaming, at: node)
@@ -108,7 +123,13 @@ extension Room.ForeignParts {
         mirrors = renamed
         var fed: [RelayTarget: Set<Int>] = [:]
         for saved in renamed { fed[saved.home] = Set(saved.mirrors.map(\.worker)) }
-        for index in participants.indices { participants[index].unbindSlots(exceptFedBy: fed) }
+        for index in participants.indices {
+            // Media that does not come to the slot's worker.
+            participants[index].unbindSlots { _, transport, _, feed in
+                feed.home.worker != transport.place.worker
+                    && fed[feed.home]?.contains(transport.place.worker) != true
+            }
+        }
     }
 }
 
@@ -126,14 +147,16 @@ extension Room.SavedParticipant {
         return Self(participant: participant, following: following)
     }
 
-    /// Empties slots whose media does not come to their worker.
-    fileprivate mutating func unbindSlots(exceptFedBy mirrors: [RelayTarget: Set<Int>]) {
+    /// Empties bound slots of which `isStray` says so.
+    fileprivate mutating func unbindSlots(
+        _ isStray: (Room.Participant, Room.Transport, Room.Slot, Room.Feed) -> Bool
+    ) {
         var participant = participant
         for (index, transport) in participant.transports.enumerated() {
             for (place, slot) in transport.slots.enumerated() {
-                guard let home = slot.bound?.home, home.worker != transport.place.worker,
-                    mirrors[home]?.contains(transport.place.worker) != true
-                else { continue }
+                guard let feed = slot.bound, isStray(participant, transport, slot, feed) else {
+                    continue
+                }
                 participant.transports[index].slots[place].bound = nil
             }
         }

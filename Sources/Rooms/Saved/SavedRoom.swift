@@ -36,7 +36,7 @@ extension Room {
 
     /// Outcome of a transport's offers, as it is saved.
     package struct SavedNegotiation: Codable, Sendable {
-        let transport: TransportLocation
+        package let transport: TransportLocation
         let state: NegotiatedState
     }
 

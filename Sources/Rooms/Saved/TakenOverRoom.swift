@@ -79,6 +79,10 @@ extension Room {
         let kept = Set(renaming.kept.compactMap { renaming.transports[$0] })
         room.loseTransports(except: kept, at: node, because: reason, &transaction)
         for id in Array(room.participants.keys) { room.participants[id]?.session.settleAll() }
+        // Some slots may be empty that the former home had filled last.
+        for number in room.subscriptions.keys.sorted() {
+            room.reconcile(subscription: number, &transaction)
+        }
         room.settle(&transaction)
         shared = transaction.shared
         return (room, transaction.change)
