@@ -248,7 +248,8 @@ def words_for(event: str, data: dict, room: str) -> str | None:
             again = "connects again" if data.get("rejoined") else "has joined"
             return f"{info.get('name')} {again} at node {info.get('node')}"
         case "participant.moveWanted":
-            return f"Room {room} goes on at node {data['node']}: its people connect again"
+            who = person(data["participant"])
+            return f"Room {room} goes on at node {data['node']}: {who} has to connect again"
         case "participant.connection" if data["connection"] == "disconnected":
             return f"{person(data['participant'])} is disconnected"
         case "participant.left" if data.get("reason") != "replaced":
