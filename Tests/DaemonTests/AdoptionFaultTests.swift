@@ -106,27 +106,103 @@ import Testing
 
     @Test func `a slot that was emptied without the node is empty`() throws {
         var (world, _) = try call()
-        world.nodes["c"]?.isStopped = true
         let subscriptions = world.nodes["a"]?.plane.rooms["r"]?.room.subscriptions.values
         let number = try #require(subscriptions?.first { $0.participant == "v" }?.id)
         let params: JSON = ["room": "r", "subscription": .string(number)]
-        let id = world.send("subscription.remove", params)
+        try withoutHearing("c", &world, "subscription.remove", params)
+        #expect(moved(world) == [] && open(world, "c") == 0 && open(world, "d") == 1)
+    }
+
+    /// Lets the home lose a node, and make calls without it; then another node goes on.
+    private func withoutHearing(
+        _ node: String,
+        _ world: inout PlaceWorld,
+        _ method: String,
+        _ params: JSON
+    ) throws {
+        world.nodes[node]?.isStopped = true
+        let id = world.send(method, params)
         world.run(milliseconds: 1_400)
         #expect(try world.replies[id]?.get() != nil)
         world.nodes["a"]?.isStopped = true
-        world.nodes["c"]?.waiting = []
-        world.resume("c")
+        world.nodes[node]?.waiting = []
+        world.resume(node)
         world.kill("a")
         world.adopt(from: "a", by: "b")
-        #expect(moved(world) == [] && open(world, "c") == 0 && open(world, "d") == 1)
+    }
+
+    @Test func `a slot that was filled without the node is filled by the new home`() throws {
+        var (world, stream) = try call()
+        try world.join("x", by: "c", "0:video:recvonly")
+        let params: JSON = ["room": "r", "participant": "x", "stream": .string(stream)]
+        try withoutHearing("c", &world, "subscription.add", params)
+        #expect(moved(world) == [] && open(world, "c") == 2)
+        #expect(world.nodes["c"]?.worker.mirrors.count == 1)
+    }
+
+    @Test func `what a node tells of another transport than it was asked for does not count`()
+        throws
+    {
+        var (world, _) = try call()
+        try world.join("x", by: "c", "0:video:recvonly")
+        let room = try #require(world.nodes["a"]?.plane.rooms["r"]?.room)
+        let places = ["v", "x"].compactMap { room.participants[$0]?.transports.first?.place }
+        let other = world.nodes["c"]?.plane.places?.guests.homes["a"]?.kept(places[1], of: "r")
+        let forged = AdoptionAnswer.Kept(
+            transport: places[0],
+            worker: 0,
+            negotiation: try #require(other).negotiation
+        )
+        world.nodes["c"]?.isStopped = true
+        world.kill("a")
+        world.adopt(from: "a", by: "b")
+        world.nodes["b"]?.plane.take(
+            AdoptionAnswer(room: "r", kept: [forged], mirrors: []),
+            of: "c",
+            at: world.now
+        )
+        world.settle()
+        #expect(moved(world) == ["v", "x"])
+    }
+
+    @Test func `what is left at a node where nothing goes on ends at once`() throws {
+        var (world, _) = try call()
+        let records = world.nodes["a"]?.journaled
+        try withLaterOffer(of: "v", "0:video:recvonly", "1:video:sendonly", world: &world)
+        world.kill("a")
+        world.adopt(from: "a", by: "b", records)
+        #expect(moved(world) == ["v"])
+        #expect(world.nodes["c"]?.worker.transports.isEmpty == true)
+    }
+
+    private func withLaterOffer(
+        of participant: String,
+        _ lines: String...,
+        world: inout PlaceWorld
+    ) throws {
+        let sdp = JSON.string(TestOffer(lines).text)
+        let params: JSON = ["room": "r", "participant": .string(participant), "sdp": sdp]
+        _ = try world.done("transport.offer", params)
+        world.events = []
+    }
+
+    @Test func `who joined unknown to the journal ends where nobody goes on`() throws {
+        var (world, stream) = try call()
+        let records = world.nodes["a"]?.journaled
+        _ = try world.done("participant.leave", ["room": "r", "participant": "v"])
+        try world.join("x", by: "c", "0:video:recvonly")
+        try world.watch("x", stream)
+        world.events = []
+        world.kill("a")
+        world.adopt(from: "a", by: "b", records)
+        #expect(moved(world) == ["v"])
+        #expect(world.nodes["c"]?.worker.transports.isEmpty == true)
     }
 
     @Test func `viewers of a publisher that does not go on do`() throws {
         var (world, _) = try call()
         let records = world.nodes["a"]?.journaled
-        let sdp = JSON.string(TestOffer(["0:video:sendonly", "1:audio:sendonly"]).text)
-        _ = try world.done("transport.offer", ["room": "r", "participant": "p", "sdp": sdp])
-        world.events = []
+        try withLaterOffer(of: "p", "0:video:sendonly", "1:audio:sendonly", world: &world)
         world.kill("a")
         world.adopt(from: "a", by: "b", records)
         #expect(moved(world) == ["p"])

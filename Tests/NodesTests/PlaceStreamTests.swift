@@ -73,6 +73,18 @@ import Testing
         #expect(world["b"].placed == ["home a x"])
     }
 
+    @Test func `what was refused beside a link that is up is no sign of a death`() {
+        let world = NodeWorld(["a", "b"])
+        send("x", "a", to: "b", world, asHome: true)
+        world.run(milliseconds: 100)
+        world["b"].cluster.linkRefused(NodeWorld.name("a"))
+        // The cable is cut, and nobody can tell what has become of the home.
+        world.severed = [[NodeWorld.name("a"), NodeWorld.name("b")]]
+        world.kill("a")
+        world.run(milliseconds: 2_000)
+        #expect(!world["b"].placed.contains("prolong a"))
+    }
+
     @Test func `another life of a home is another home`() {
         let world = NodeWorld(["a", "b"])
         send("x", "a", to: "b", world, asHome: true)
