@@ -133,12 +133,6 @@ import WorkerInterface
         let most = LinkMedia.prolongedMilliseconds
         #expect(world.leaseEnd <= cut.advanced(milliseconds: most))
         #expect(world.leaseEnd > cut.advanced(milliseconds: most - 200))
-        // What was over is not prolonged.
-        world.run(4_000)
-        let over = world.leaseEnd
-        world.far.apply(.link(.prolong(home: "origin")), at: world.now)
-        world.run(1)
-        #expect(over < world.now && world.leaseEnd == over)
         // It was no death.
         world.faults.isCut = false
         world.run(300)
@@ -149,6 +143,17 @@ import WorkerInterface
         world.far.apply(.link(.prolong(home: "origin")), at: world.now)
         world.run(1)
         #expect(world.leaseEnd == before)
+    }
+
+    @Test func `a lease that is over is not prolonged`() throws {
+        var world = try LinkWorld(seed: 5)
+        world.run(500)
+        world.faults.isCut = true
+        world.run(1_200)
+        let over = world.leaseEnd
+        world.far.apply(.link(.prolong(home: "origin")), at: world.now)
+        world.run(1)
+        #expect(over < world.now && world.leaseEnd == over)
     }
 
     @Test func `a lease that begins counts from the last echo`() throws {

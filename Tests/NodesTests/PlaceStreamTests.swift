@@ -64,6 +64,7 @@ import Testing
         world.run(milliseconds: 100)
         world.severed = [[NodeWorld.name("a"), NodeWorld.name("b")]]
         world.breakLinks(of: NodeWorld.name("b"))
+        world.run(milliseconds: 10)
         world["b"].cluster.linkRefused(NodeWorld.name("a"))
         world.run(milliseconds: 5_000)
         #expect(world["b"].placed == ["home a x"])
