@@ -10,7 +10,7 @@ import pytest
 from harness import expect
 from harness.ipc import Refused
 from harness.looks import ALICE
-from harness.nats import Nats, cluster, finds
+from harness.nats import Nats, cluster, finds, linked
 from harness.process import until
 from harness.room import Room
 from test_nodes import nats, refused  # noqa: F401
@@ -110,6 +110,8 @@ async def test_a_room_outlives_its_host(start_sfud, nats, peers):
 async def test_who_is_elsewhere_plays_on(start_sfud, nats, peers, stack):
     """Nobody is connected at the home, which is killed: media goes on, at the next home too."""
     daemons = dict(zip("abc", await cluster(start_sfud, nats, "a", "b", "c")))
+    # Without media to a node, who joins there connects at the home.
+    await linked(daemons["a"], "b", "c")
     async with daemons["b"].client() as at_b, daemons["c"].client() as at_c:
         for client in (at_b, at_c):
             await client.call("events.subscribe")
@@ -125,6 +127,8 @@ async def test_who_is_elsewhere_plays_on(start_sfud, nats, peers, stack):
         await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
         await expect.moving(carol.peer, near.video, ALICE["hue"], near.since)
         before = (await bob.peer.inbound(seen.video))["packetsLost"]
+        people = (await room.call("participant.list"))["participants"]
+        assert [one["node"] for one in people] == ["b", "c", "b"]
 
         killed = time.time()
         os.kill(daemons["a"].process.pid, signal.SIGKILL)
