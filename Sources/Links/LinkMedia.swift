@@ -191,7 +191,7 @@ package struct LinkMedia: ~Copyable {
             let end = peers[home]?.leaseEnd ?? Instant(nanoseconds: 0)
             if let lease { leaseEnds.append((lease, end)) }
         case .prolong(let home):
-            // What is over stays so: the home may have gone on without this node.
+            // A lease that is over stays so: the home may have gone on without this node.
             guard let lease = leases[home], let peer = peers[home], let echoed = peer.echoed,
                 let end = peer.leaseEnd, end > now
             else { break }

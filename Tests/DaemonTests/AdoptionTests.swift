@@ -130,7 +130,7 @@ import Testing
         }
         let name = try #require(sent.last).name
         #expect(name.home == "c/boot-c" && received.map(\.name) == [name])
-        // What c took of the lost home has ended, and nothing else.
+        // The media that c took from the lost home has ended, and nothing else.
         for (node, handle) in [("b", sent.last?.handle), ("c", received.first?.handle)] {
             let kept = try #require(handle)
             let hasEnded = try #require(call.world.nodes[node]).orders.contains { order in
@@ -177,7 +177,7 @@ import Testing
         #expect(after.fragment == before.fragment)
         #expect(after.text.contains("127.0.0.3 5004") && after.text.contains("03:03:03"))
         #expect(try call.worker("c").transports.count == 1)
-        // What is new reaches those who stayed.
+        // New streams reach those who stayed.
         let new = try call.world.join("n", by: nil, at: "b", "0:video:sendonly").stream
         try call.world.watch("v", new, at: "b")
         let worker = try call.worker("c")
@@ -255,7 +255,7 @@ import Testing
         _ = try call.world.done("participant.leave", ["room": "r", "participant": "u"], to: "b")
         let params: JSON = ["room": "r", "participant": "v"]
         call.world.send("participant.join", params, to: "b")
-        // What only they were sent is nobody's.
+        // Media that only they were sent is nobody's.
         call.world.run(milliseconds: 15_000)
         try call.end(at: "b")
     }

@@ -36,7 +36,7 @@ extension ControlPlane {
         guard var known = places?.guests.homes.removeValue(forKey: home) else { return }
         known.until = now.advanced(milliseconds: Self.orphanMilliseconds)
         let former = FormerHome(node: home, boot: boot)
-        // Whatever another life of it may say, it is not of these.
+        // Another life of the home says nothing of these guests.
         output.append(.commands(worker: linkThread, [.link(.hold(home: home, lease: nil))]))
         endOrphans(of: former)
         places?.guests.lost[former] = known

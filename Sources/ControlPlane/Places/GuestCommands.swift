@@ -8,7 +8,8 @@ extension ControlPlane {
     /// Takes a message of another home, in its life `boot`: commands for a worker of this node, or
     /// what a new home has to say of guests of a lost one.
     ///
-    /// What is malformed or beyond the limits is refused: the home hears nothing, and gives up.
+    /// A message that is malformed or beyond the limits is refused: the home hears nothing, and
+    /// gives up.
     package mutating func receivePlaceCommands(
         _ bytes: [UInt8],
         from home: String,

@@ -1,7 +1,8 @@
 import WorkerInterface
 
-/// What a worker has told last of guests, which it does not tell again: another home that goes on
-/// with them hears it.
+/// Last events of a worker about guests, which it does not tell again.
+///
+/// Another home that goes on with the guests hears them.
 struct GuestFacts {
     /// Subjects of which the last word counts, by handles of ours.
     enum Subject: Hashable {

@@ -48,9 +48,9 @@ struct GuestWorker {
     var mirrors: [PublicationID: RelayTarget] = [:]
     /// Homes of the mirrors whose publications are at this node, in the home's words.
     var homes: [PublicationID: RelayTarget] = [:]
-    /// What the worker told last, for the next home.
+    /// Last events of the worker, for the next home.
     var facts = GuestFacts()
-    /// What was adopted from a former home, until its state is told.
+    /// Objects adopted from a former home, until their state is told.
     var adopted = Adopted()
 
     /// Objects of a former home, by our handles, and what this home has not heard of them.

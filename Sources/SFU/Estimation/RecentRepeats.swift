@@ -4,8 +4,8 @@ import WorkerInterface
 /// Packets that were lately repeated to a subscriber, each with its time.
 ///
 /// A receiver asks again for a packet after its own guess of the round trip (libwebrtc: 100 ms).
-/// Where a queue makes that longer, the repetition is still on its way, and one more would only
-/// fill the queue and use up the budget for those that have not been repeated yet.
+/// With a long queue the repetition is still on its way by then, and one more would only fill the
+/// queue and use up the budget for those that have not been repeated yet.
 struct RecentRepeats {
     private struct Entry: BitwiseCopyable {
         var slot: UInt32 = .max
