@@ -101,7 +101,10 @@ extension Cluster {
             rooms: subscription.params.rooms,
             events: subscription.params.events
         )
+        // Events that are asked for already come once.
+        let awaited = peers[node]?.awaited.filter { $0.value.contains(connection) } ?? [:]
         params.since = since(subscription, attachment.beginning, at: node)
+            .filter { awaited[$0.key.rawValue] == nil }
         let outgoing = subscribing(connection, params, boot: member.record.boot, at: now)
         let number = nextNumber()
         peers[node, default: Peer()].add(outgoing, number)

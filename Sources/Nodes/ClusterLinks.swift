@@ -168,6 +168,15 @@ extension Cluster {
                 }
             }
             detachAll(from: node)
+            forgetSubscribing(from: node)
+        }
+    }
+
+    /// Forgets the subscriptions of another node's connections that still wait to be executed: it
+    /// subscribes again over the next link.
+    private mutating func forgetSubscribing(from other: NodeName) {
+        for (number, guest) in guests where guest.interest != nil {
+            if case .peer(other, _, _, _) = guest.caller { guests[number] = nil }
         }
     }
 

@@ -8,9 +8,11 @@ import TestSupport
 /// Nodes, their registry and links in virtual time.
 final class NodeWorld {
     /// Seeds of the histories with faults: 8, 20 with `SFUD_SEEDS=full`, or as many as
-    /// `SFUD_NODE_SEEDS` says.
+    /// `SFUD_NODE_SEEDS` says; `SFUD_NODE_SEED` is a single one.
     static let seeds: ClosedRange<UInt64> = {
-        let told = ProcessInfo.processInfo.environment["SFUD_NODE_SEEDS"].flatMap(UInt64.init)
+        let environment = ProcessInfo.processInfo.environment
+        if let one = environment["SFUD_NODE_SEED"].flatMap(UInt64.init) { return one...one }
+        let told = environment["SFUD_NODE_SEEDS"].flatMap(UInt64.init)
         return 1...max(1, told ?? Extent.count(20, short: 8))
     }()
 
@@ -192,7 +194,9 @@ final class NodeWorld {
     func cut(_ text: String, _ isCut: Bool) {
         self[text].isCut = isCut
         if isCut {
-            after(milliseconds: 3_000) { [self] in tellAway(self[text]) }
+            after(milliseconds: 3_000) { [self] in
+                if self[text].isCut { tellAway(self[text]) }
+            }
         } else {
             after(milliseconds: 100) { [self] in snapshot(Self.name(text)) }
         }
