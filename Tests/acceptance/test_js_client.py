@@ -465,6 +465,27 @@ async def test_a_connection_that_ended_with_its_node_is_made_again(lab, ipc, tol
 
 
 @one
+async def test_who_cannot_move_to_another_node_connects_anew(lab, ipc):
+    # sfud asks nobody here to move, so it refuses the offer of a second connection.
+    await lab.run("(lab.former = calls.Ben.peer.pc, null)")
+    me = await lab.run("calls.Ben.me")
+    for node in ("b", "c"):  # the newest wish counts
+        data = {"participant": me, "node": node, "reason": "drain"}
+        message = {"type": "event", "event": "participant.moveWanted", "data": data}
+        take = f"lab.sockets.Ben.at(-1).onmessage({{data: {json.dumps(json.dumps(message))}}})"
+        await lab.run(f"({take}, null)")
+    await lab.until(
+        "calls.Ben.peer?.pc.connectionState === 'connected' && calls.Ben.peer.pc !== lab.former",
+        "Ben has another connection",
+    )
+    assert await lab.run("lab.former.signalingState") == "closed"
+    assert await lab.run("calls.Ben.me") == me, "he is the same participant"
+    await lab.sees("Ben", "Ann", RED)
+    found = await ipc.call("transport.list", room=lab.room, participant=me)
+    assert len(found["transports"]) == 1, found
+
+
+@one
 async def test_requests_during_a_break_are_refused(lab):
     script = "(lab.sockets.Ben.at(-1).close(4000), await lab.refused(calls.Ben.request('room.lock')))"
     assert (await lab.run(script))["reason"] == "not-connected"

@@ -15,6 +15,7 @@ const FIRST_SLOTS = 2; // in addition to those for present participants
 const RETRY_SECONDS = 2;
 const MOVE_SECONDS = 10; // a new connection has this long to work
 const OVERLAP_MILLISECONDS = 1000; // both send, until the others show what the new one sends
+const HANDOVER_MILLISECONDS = 3000; // sfud's word that the new one is in use may be missed
 
 /** Messages to people, by the `reason` of `ended`. */
 const ENDINGS = {
@@ -28,6 +29,11 @@ const ENDINGS = {
 
 /** Rejects with `CallError` only. */
 const typed = (promise) => promise.catch((error) => { throw CallError.of(error); });
+
+/** Awaits work for a peer; rejects if the peer is closed meanwhile. */
+const unlessClosed = (peer, work) => Promise.race([work, peer.closed.then(() => {
+  throw new CallError({ reason: "left", message: "the call has ended meanwhile" });
+})]);
 
 const KINDS = { microphone: "audio", camera: "video" };
 
@@ -54,6 +60,7 @@ export class Call extends EventTarget {
   #options;
   #encryption = null;
   #coming = null; // the peer that is to take the place of the present one
+  #destination = null; // {node}: where sfud wants us, until we are connected there
   #key = null;
   #formerKey;
   #admitted = false;
@@ -446,11 +453,8 @@ export class Call extends EventTarget {
     const peer = (this.#coming = this.#makePeer(
       former.name === "main" ? "other" : "main", former.most,
     ));
-    const closed = peer.closed.then(() => {
-      throw new CallError({ reason: "left", message: "the call has ended meanwhile" });
-    });
     try {
-      await Promise.race([this.#bringUp(peer, former.slots.length), closed]);
+      await unlessClosed(peer, this.#bringUp(peer, former.slots.length));
     } catch (error) {
       peer.close();
       await this.#endTransport(peer);
@@ -478,9 +482,83 @@ export class Call extends EventTarget {
     await this.#signalling.request("transport.close", { transport: name }).catch(() => {});
   }
 
-  #disconnect() {
+  /** Connects at the node where sfud wants us; the newest wish counts. */
+  async #goTo(wanted) {
+    this.#destination = wanted;
+    if (this.#coming?.name === this.peer?.name) this.#coming?.close(); // it was for an older wish
+    const going = this.#reviewing.catch(() => {}).then(() => this.#handOver(wanted));
+    this.#reviewing = going;
+    try {
+      await going;
+    } catch {
+      // Without the signalling server it is tried again after `resume`.
+      if (this.#destination !== wanted || this.state === "reconnecting") return;
+      await this.#endTransport(this.peer); // else it would look like a connection that has broken
+      return this.#offerAgain();
+    }
+    await this.#follow();
+  }
+
+  /**
+   * Makes a connection for the same transport beside the present one. As soon as it works, sfud
+   * gives it all that the present one has, under the same ids, and the present one is over.
+   */
+  async #handOver(wanted) {
+    const former = this.peer;
+    if (!former) this.#destination = null; // the next one is made there anyway
+    if (this.#destination !== wanted) return;
+    const peer = (this.#coming = this.#makePeer(former.name, former.most));
+    former.rest(); // sfud ends it, and it must not be mended then
+    try {
+      await unlessClosed(peer, this.#bringOver(peer, former));
+    } catch (error) {
+      if (peer.isClosed) return; // for a newer wish, or as the call connects anew or ends
+      peer.close();
+      throw error;
+    } finally {
+      this.#coming = null;
+    }
+    this.#destination = null;
+    if (peer.takeSlots(former) && this.#slotsOf === former) {
+      this.#slots.use(peer);
+      this.#slotsOf = peer;
+    }
+    this.peer = peer;
+    this.#changed();
+    await this.#isAt(wanted.node); // until then sfud sends on the former
+    former.close();
+  }
+
+  async #bringOver(peer, former) {
+    peer.copy(former);
+    await peer.negotiate();
+    await peer.connected(MOVE_SECONDS);
+  }
+
+  /** Resolves when sfud says that we are connected at this node, or some time after. */
+  #isAt(node) {
+    return new Promise((resolve) => {
+      const stop = new AbortController();
+      const end = () => {
+        clearTimeout(timer);
+        stop.abort();
+        resolve();
+      };
+      const timer = setTimeout(end, HANDOVER_MILLISECONDS);
+      const look = () => this.roomState.self.node === node && end();
+      this.addEventListener("change", look, { signal: stop.signal });
+      look();
+    });
+  }
+
+  #closePeers() {
     for (const peer of [this.peer, this.#coming]) peer?.close();
     this.peer = null;
+    this.#destination = null;
+  }
+
+  #disconnect() {
+    this.#closePeers();
     if (this.state === "left") for (const it of [this.screen?.video, this.screen?.audio]) it?.stop();
     if (this.state === "left") this.screen = null;
     this.roomState = new RoomState(null, {});
@@ -492,6 +570,7 @@ export class Call extends EventTarget {
   async #resume() {
     if (this.state !== "reconnecting" || !this.#key || this.#resuming) return;
     this.#resuming = true; // both an open transport and its first status lead here
+    const wanted = this.#destination;
     try {
       const since = this.#seq === null ? {} : { since: this.#seq };
       const { room, events, state } =
@@ -511,6 +590,7 @@ export class Call extends EventTarget {
         await this.#review();
         await this.#follow();
       }
+      if (wanted && wanted === this.#destination) this.#run(this.#goTo(wanted));
       if (this.#admitted) this.#joined(true);
     } catch (error) {
       if (!PASSING.has(error.reason)) await this.#rejoin();
@@ -532,8 +612,7 @@ export class Call extends EventTarget {
   ) {
     if (!this.peer || this.#rejoining) return; // another offer follows anyway
     this.#problem(reason, message, true);
-    for (const peer of [this.peer, this.#coming]) peer?.close();
-    this.peer = null;
+    this.#closePeers();
     this.#changed();
     this.#offering = true;
     try {
@@ -675,6 +754,9 @@ export class Call extends EventTarget {
         }
         break;
       case "participant.moveWanted":
+        if (isMine && data.reason === "drain") {
+          return void this.#run(this.#goTo({ node: data.node }));
+        }
         if (isMine) {
           const message = "The room's host is lost, and another one goes on with it.";
           return void this.#offerAgain("node-lost", `${message} Connecting again…`);
@@ -794,7 +876,10 @@ export class Call extends EventTarget {
   async #sendWanted({ stream, layers }) {
     const label = this.streams.get(stream)?.source === "screen" ? "screen" : "camera";
     const sends = (peer) => [...(peer?.published.values() ?? [])].some((it) => it.stream === stream);
-    await (sends(this.#coming) ? this.#coming : this.peer)?.setLayers(label, layers);
+    const [peer, coming] = [this.peer, this.#coming];
+    const isSame = coming?.name === peer?.name; // both send the same streams
+    const peers = isSame ? [peer, coming] : [sends(coming) ? coming : peer];
+    await Promise.all(peers.map((it) => it?.setLayers(label, layers)));
   }
 
   /** Requests no larger layer of a stream than this, in pixels; sent again only when it changes. */

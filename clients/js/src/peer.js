@@ -75,11 +75,41 @@ export class Peer extends EventTarget {
     });
   }
 
-  close() {
+  /** Leaves a path that breaks as it is: another peer is to take the place of this one. */
+  rest() {
     clearTimeout(this.#timer);
     this.pc.onconnectionstatechange = null;
+  }
+
+  close() {
+    this.rest();
     this.pc.close();
     this.#end();
+  }
+
+  /**
+   * Makes the m-lines of another peer in the same order, which gives them the same mids: for the
+   * same tracks in the same layers, and for the same slots. Takes effect with `negotiate()`.
+   */
+  copy(other) {
+    const labels = new Map([...other.#senders].map(([label, it]) => [it, label]));
+    const copies = new Map(other.pc.getTransceivers().map((it) => {
+      const label = labels.get(it);
+      return [it, label ? this.#copySender(label, it) : this.#addReceiver(it.receiver.track.kind)];
+    }));
+    this.slots = other.slots.filter((it) => copies.has(it.audio) && copies.has(it.video))
+      .map((it) => ({ ...it, audio: copies.get(it.audio), video: copies.get(it.video) }));
+  }
+
+  /** Assigns the slots as those of the peer that it is a copy of; returns whether all are alike. */
+  takeSlots(other) {
+    const mids = ({ pc }) => String(pc.getTransceivers().map((it) => it.mid));
+    if (this.slots.length !== other.slots.length || mids(this) !== mids(other)) return false;
+    this.slots.forEach((slot, index) => {
+      const { audio, video, ...state } = other.slots[index];
+      Object.assign(slot, state);
+    });
+    return true;
   }
 
   /** Sends a track, or stops sending (`null`); takes effect with `negotiate()`. */
@@ -89,14 +119,28 @@ export class Peer extends EventTarget {
       transceiver.direction = track ? "sendonly" : "inactive";
       await transceiver.sender.replaceTrack(track);
     } else if (track) {
-      const made = this.pc.addTransceiver(track, {
-        direction: "sendonly",
-        sendEncodings: encodings ?? [{}],
-      });
-      this.#encryption?.cover(made);
-      if (track.kind === "video") this.#prefer(made);
-      this.#senders.set(label, made);
+      this.#addSender(label, track, { direction: "sendonly", sendEncodings: encodings ?? [{}] });
     }
+  }
+
+  #copySender(label, { sender, receiver, direction }) {
+    const { encodings } = sender.getParameters();
+    const media = sender.track ?? receiver.track.kind;
+    return this.#addSender(label, media, { direction, sendEncodings: encodings });
+  }
+
+  #addSender(label, media, options) {
+    const made = this.pc.addTransceiver(media, options);
+    this.#encryption?.cover(made);
+    if (made.receiver.track.kind === "video") this.#prefer(made);
+    this.#senders.set(label, made);
+    return made;
+  }
+
+  #addReceiver(kind) {
+    const made = this.pc.addTransceiver(kind, { direction: "recvonly" });
+    this.#encryption?.cover(made);
+    return made;
   }
 
   /** Switches sent encodings off or on, by sfud's `layers`. */
@@ -143,10 +187,7 @@ export class Peer extends EventTarget {
   addSlots(count) {
     const more = Math.min(count, this.most - this.slots.length);
     for (let i = 0; i < more; i++) {
-      const [audio, video] = ["audio", "video"].map((kind) =>
-        this.pc.addTransceiver(kind, { direction: "recvonly" }),
-      );
-      for (const made of [audio, video]) this.#encryption?.cover(made);
+      const [audio, video] = ["audio", "video"].map((kind) => this.#addReceiver(kind));
       this.slots.push({ audio, video, stream: null, follows: false });
     }
     return more > 0;

@@ -25,6 +25,11 @@ export class Slots {
     this.#request = request;
   }
 
+  /** Goes on with another peer, whose slots are assigned as those of the present one. */
+  use(peer) {
+    this.#peer = peer;
+  }
+
   /** Transceivers of a stream: `{audio, video}`, either may be `null`; `null` without a slot. */
   of(stream) {
     const own = this.#peer.slots.find((slot) => slot.stream === stream);
