@@ -1,6 +1,8 @@
 """examples/cluster: one command that runs three nodes, and the page that draws them.
 
 With SFUD_PICTURES=DIR the first test writes what the page looks like.
+
+A test in which a node drains records in the tabs when a picture is drawn and when a sound is heard.
 """
 
 import asyncio
@@ -16,11 +18,57 @@ import pytest
 
 from harness import process
 from harness.demo import PYTHON, Tab
+from harness.expect import Froze
+from harness.nats import linked
 from harness.process import until
 from harness.sfud import REPOSITORY, binary
 
 RUN = REPOSITORY / "examples/cluster/run"
 SIZES = {"desktop": (1400, 1000), "phone": (390, 844)}
+
+#: Seconds for which a picture may stand still while somebody moves, and sound may be away: the
+#: fake microphone beeps twice a second.
+LONGEST_GAPS = {"pictures": 1.0, "sounds": 1.0 + 0.5}
+
+#: Notes in a tab the times of the pictures and sounds of the other person, in milliseconds, the
+#: times without a picture, and what the page says of broken connections.
+RECORDER = """(() => {
+  const record = window.record = { pictures: [], sounds: [], ticks: [], blanks: [], problems: [] };
+  const now = () => performance.now();
+  const tile = document.querySelector(".tile[data-key^='participant:']");
+  const video = tile.querySelector("video");
+  const draw = () => video.requestVideoFrameCallback(() => {
+    record.pictures.push(now());
+    draw();
+  });
+  draw();
+  const note = (list, what) => { if (list.at(-1) !== what) list.push(what); };
+  const context = new OffscreenCanvas(4, 4).getContext("2d", { willReadFrequently: true });
+  const isBlank = () => {
+    if (!tile.isConnected || !tile.classList.contains("has-video")) return true;
+    context.fillStyle = "black";
+    context.fillRect(0, 0, 4, 4);
+    context.drawImage(video, 0, 0, 4, 4);
+    return context.getImageData(0, 0, 4, 4).data.every((it, index) => index % 4 === 3 || it < 8);
+  };
+  video.addEventListener("emptied", () => record.blanks.push(now()));
+  let energy = 0;
+  const listen = async () => {
+    const sample = await sfudDemo.stats();
+    const before = energy;
+    energy = (sample?.received ?? []).reduce((sum, it) => sum + it.audioEnergy, 0);
+    if (energy > before + 1e-6) record.sounds.push(now());
+  };
+  setInterval(() => {
+    record.ticks.push(now());
+    if (isBlank()) record.blanks.push(now());
+    const banner = document.getElementById("banner");
+    if (!banner.hidden) note(record.problems, document.getElementById("banner-text").textContent);
+    if (!tile.querySelector(".tile-away").hidden) note(record.problems, "the other one is away");
+    if (sfudDemo.state !== "joined") note(record.problems, sfudDemo.state);
+    listen();
+  }, 100);
+})()"""
 
 
 class Example:
@@ -161,6 +209,98 @@ async def test_people_at_three_nodes_meet_and_outlive_the_home(example, browsers
     assert await example.interrupt() == 0
     assert example.processes() == []
     assert not Path(example.directory).exists()
+
+
+class Log:
+    """The log of one of the example's nodes."""
+
+    def __init__(self, example: Example, node: str):
+        self.path = Path(example.directory) / f"{node}.log"
+
+    def log_text(self) -> str:
+        return self.path.read_text(errors="replace")
+
+
+def longest_gap(times: list[float], start: float, end: float) -> tuple[float, float]:
+    """Returns the longest time between two of them, and when that begins, in seconds."""
+    inside = [start, *(it for it in times if start < it < end), end]
+    gaps = [((after - it) / 1000, (it - start) / 1000) for it, after in zip(inside, inside[1:])]
+    return max(gaps)
+
+
+async def goes_on(tab: Tab, start: float) -> None:
+    """Checks what a tab has recorded since then: no gap, no blank picture, no word of a break."""
+    record = await tab.page.evaluate("window.record")
+    end = await tab.page.evaluate("performance.now()")
+    # While the page itself stands still, on a busy machine, it notes nothing.
+    gaps = {it: longest_gap(record[it], start, end) for it in (*LONGEST_GAPS, "ticks")}
+    for what, (gap, at) in gaps.items():
+        print(f"{tab.name}: {len(record[what])} {what}, none for {gap:.2f} s from {at:.2f} s on")
+    assert not record["problems"], (tab.name, record["problems"])
+    assert not record["blanks"], f"{tab.name}: {len(record['blanks'])} looks at an empty tile"
+    for what, most in LONGEST_GAPS.items():
+        if gaps[what][0] > most + gaps["ticks"][0]:
+            raise Froze(f"{tab.name}: no {what} for {gaps[what][0]:.2f} s")
+
+
+SELF = """(() => {
+  const { self } = sfudDemo.roomState;
+  return { participant: self.participant, node: self.node,
+    streams: sfudDemo.streams.map((it) => it.stream).sort() };
+})()"""
+
+
+@pytest.mark.seconds(90)
+@pytest.mark.parametrize("node", ["b", "a"], ids=["not the home", "the home"])
+async def test_nobody_notices_that_a_node_drains(example, browsers, node):
+    await asyncio.gather(linked(Log(example, "a"), "b", "c"), linked(Log(example, "b"), "c"))
+    browser = await browsers.get("Chromium")
+    drawing = Drawing(await browser.open(example.url))
+    await drawing.shows(".node-card .sign", "up", "up", "up")
+    tabs = {"a": await drawing.join(browser, "a", "Ada")}
+    tabs["b"] = await drawing.join(browser, "b", "Ben")
+    ada, ben = tabs.values()
+    await ada.watches("Ben")
+    await ben.watches("Ada")
+    await drawing.shows("#room-list .sign", "home: a", "2 people")
+    mover = tabs[node]
+    before = {name: await tab.page.evaluate(SELF) for name, tab in tabs.items()}
+    assert before[node]["node"] == node
+    starts = {}
+    for name, tab in tabs.items():
+        await tab.page.evaluate(RECORDER)
+        starts[name] = await tab.page.evaluate("performance.now()")
+    await asyncio.sleep(1)  # the last second before
+    await drawing.press(node, "drain")
+
+    async def moved():
+        now = await mover.page.evaluate(SELF)
+        return now["node"] if now["node"] != node else None
+
+    try:
+        there = await until(moved, "", 10)
+    except AssertionError:
+        news = await drawing.find("#news-list span")
+        log = Log(example, node).log_text()[-4_000:]
+        said = f"{mover.name} does not move. {news}. {await mover.text()}. {log}"
+        raise AssertionError(said) from None
+    await asyncio.sleep(4)
+    for name, tab in tabs.items():
+        await goes_on(tab, starts[name])
+        now = await tab.page.evaluate(SELF)
+        assert now == before[name] | {"node": there if name == node else name}, now
+    others = [it for it in ("a", "b", "c") if it != node]
+    assert there in others
+    await drawing.shows(f"#people [data-at={there}]:not(.is-away)",
+                        *(tab.name for tab in tabs.values() if tab is mover or there in tabs),
+                        attribute="data-person")  # fmt: skip
+    told = f"Node {node} drains: {mover.name} moves to node {there}, unnoticed"
+    assert told in await drawing.find("#news-list span")
+    # All that they do next is heard as ever.
+    await mover.demo("act('audio')")
+    await tabs["b" if node == "a" else "a"].tile(mover.name, audioOn=False)
+    for tab in (ada, ben, drawing):
+        await tab.page.close()
 
 
 async def pictures(page) -> None:

@@ -169,6 +169,7 @@ class Cluster:
         self.nats = Process("NATS", directory / "nats.log")
         self.news: deque[dict] = deque(maxlen=MOST_NEWS)  # {time, text}
         self._told: deque[tuple] = deque(maxlen=10 * MOST_NEWS)
+        self._places: dict[str, str] = {}  # participant → the node where it is connected
         self.nodes = {
             name: Node(
                 name, f"127.0.0.{index + 1}", (ports[2 * index], ports[2 * index + 1]), directory,
@@ -232,12 +233,23 @@ class Cluster:
         if "seq" not in event or told in self._told:
             return
         self._told.append(told)
-        if text := words_for(event["event"], event["data"], event.get("room", "")):
+        data = event["data"]
+        text = words_for(event["event"], data, event.get("room", ""), self._places)
+        self._note_place(event["event"], data)
+        if text:
             self.tell(text)
 
+    def _note_place(self, event: str, data: dict) -> None:
+        """Notes where somebody is connected: the next event may be about a move from there."""
+        node = (data.get("participantInfo") or {}).get("node")
+        if node:
+            self._places[data["participant"]] = node
+        elif event == "participant.left":
+            self._places.pop(data["participant"], None)
 
-def words_for(event: str, data: dict, room: str) -> str | None:
-    """Returns an event in words, if it is worth them."""
+
+def words_for(event: str, data: dict, room: str, places: dict[str, str]) -> str | None:
+    """Returns an event in words, if it is worth them; `places` has the nodes of participants."""
     info = data.get("participantInfo") or {}
     match event:
         case "room.created":
@@ -247,6 +259,10 @@ def words_for(event: str, data: dict, room: str) -> str | None:
         case "participant.joined":
             again = "connects again" if data.get("rejoined") else "has joined"
             return f"{info.get('name')} {again} at node {info.get('node')}"
+        case "participant.moveWanted" if data.get("reason") == "drain":
+            former = places.get(data["participant"])
+            why = f"Node {former} drains" if former else "A node drains"
+            return f"{why}: {person(data['participant'])} moves to node {data['node']}, unnoticed"
         case "participant.moveWanted":
             who = person(data["participant"])
             return f"Room {room} goes on at node {data['node']}: {who} has to connect again"

@@ -129,7 +129,8 @@ class Hub:
                 self.demote(room, data["participant"])
             case "participant.roleChanged" if session and session.role == "moderator":
                 self.spawn(self.refresh(session))  # waiting participants and raised hands
-            case "participant.moveWanted" if session:
+            case "participant.moveWanted" if session and data["reason"] == "node-lost":
+                # With "drain" the connection goes on, and the page alone makes another one.
                 self.spawn(self.stay(session))
             case "participant.left" | "participant.denied" if data.get("reason") != "replaced":
                 if name == "participant.denied" or data["reason"] == "dropped":

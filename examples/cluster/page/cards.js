@@ -19,6 +19,7 @@ function card({ name }, act) {
   const button = (action, label, kind = "") => {
     const it = html("button", { class: `pill ${kind}`, type: "button", "data-do": action }, label);
     it.setAttribute("aria-label", `${label} node ${name}`);
+    if (action === "drain") it.title = "Its people and rooms move to other nodes, unnoticed";
     it.addEventListener("click", () => act(it, name, action));
     return it;
   };

@@ -178,9 +178,18 @@ class Tile {
   }
 
   #attach(track) {
-    const now = this.video.srcObject?.getTracks()[0] ?? null;
+    const stream = this.video.srcObject;
+    const now = stream?.getTracks()[0] ?? null;
     if (now === track) return;
+    if (now && track) return this.#replace(stream, now, track);
     this.video.srcObject = track && new MediaStream([track]);
+    this.play();
+  }
+
+  /** In the same stream, the last picture of one track stays until the first one of the next. */
+  #replace(stream, now, track) {
+    stream.addTrack(track);
+    stream.removeTrack(now);
     this.play();
   }
 
