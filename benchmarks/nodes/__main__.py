@@ -353,6 +353,45 @@ async def without_registry(
     ]  # fmt: skip
 
 
+async def drain(options: Options) -> list[Figure]:
+    """time without sound of 100 viewers at a node that drains"""
+    p99, took = [], []
+    async with three_nodes() as daemons:
+        for _ in range(options.rounds):
+            at_b = await daemons[1].client().open()
+            await at_b.call("events.subscribe")
+            process = await bench.start(
+                *("sfu-bench", "load", "--ipc", daemons[0].ipc, "--viewers", 100),
+                *("--viewers-ipc", daemons[1].ipc, "--seconds", 3_600, "--settle", 0),
+                *("--follow-moves", "--until-input-ends"),
+                stdin=asyncio.subprocess.PIPE,
+            )
+            try:
+                await flowing([at_b])
+                await asyncio.sleep(2)
+                begin = time.monotonic()
+                await at_b.call("server.drain")
+                await at_b.wait_for("server.drained", seconds=60)
+                took.append(time.monotonic() - begin)
+                await asyncio.sleep(2)
+                await at_b.call("server.undrain")
+                await at_b.close()
+            finally:
+                process.stdin.close()
+                status, output, errors = await bench.finish(process)
+            if status:
+                raise RuntimeError(f"sfu-bench load: {errors or output}")
+            report = bench.figures(output)
+            if int(report["moved: viewers"]) != 100:
+                raise RuntimeError(f"{report['moved: viewers']} of 100 viewers moved")
+            gaps = report["moved: without sound p50 p99 max"]
+            print(f"    drained in {took[-1]:.1f} s, without sound {gaps}", flush=True)
+            p99.append(float(gaps.split()[1]))
+    worst = statistics.median(p99)
+    return [Figure("100 viewers drained, without sound, p99", f"{worst:.0f} ms", "≤ 300 ms",
+                   worst <= 300)]  # fmt: skip
+
+
 async def until_rebuilt(clients: list[IPC], rooms: list[str]) -> float:
     """Returns the seconds until the names of all rooms are taken again and changes are kept."""
     begin = time.monotonic()
@@ -372,7 +411,7 @@ async def until_rebuilt(clients: list[IPC], rooms: list[str]) -> float:
 
 MEASUREMENTS: dict[str, Callable[[Options], Awaitable[list[Figure]]]] = {
     "hop": hop, "cost": cost, "packets": packets, "mutes": mutes, "joins": joins, "loss": loss,
-    "registry": registry,
+    "registry": registry, "drain": drain,
 }  # fmt: skip
 
 

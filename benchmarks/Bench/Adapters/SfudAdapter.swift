@@ -169,6 +169,39 @@ final class SfudAdapter: Adapter {
         return WatchReply(remote: nil, streams: streams)
     }
 
+    /// Events of a room whose names match.
+    func events(of room: String, _ pattern: EventPattern) throws(AdapterError) -> EventSequence {
+        try client().events(rooms: [RoomID(room)], events: [pattern])
+    }
+
+    /// Offers a second connection of a viewer, whose subscriptions go on in its slots.
+    func move(_ request: WatchRequest) async throws -> WatchReply {
+        let viewer = try joined(request.room, request.participant)
+        let count = request.streamRequests.count
+        var offer = SfudOffer(request.local)
+        _ = offer.receive(.audio, count: count)
+        let hasVideo = request.streamRequests.contains { $0.video }
+        _ = offer.receive(.video, count: hasVideo ? count : 0)
+        let reply = try await client().offer(
+            .init(
+                room: RoomID(request.room),
+                participant: ParticipantID(request.participant),
+                sdp: offer.text
+            )
+        )
+        let answer = try SfudAnswer(reply.sdp)
+        var streams: [ReceivedStream] = []
+        for (index, wanted) in request.streamRequests.enumerated() {
+            if let ssrc = answer.sources["\(viewer.firstAudio + index)"]?.first, wanted.audio {
+                streams.append(Self.stream(wanted.publisher, .audio, [ssrc]))
+            }
+            if let ssrcs = answer.sources["\(viewer.firstVideo + index)"], wanted.video {
+                streams.append(Self.stream(wanted.publisher, .video, ssrcs))
+            }
+        }
+        return WatchReply(remote: answer.remote, streams: streams)
+    }
+
     func leave(room: String, participant: String) async throws {
         _ = state.withLock { $0.participants.removeValue(forKey: Self.key(room, participant)) }
         _ = try await client().leave(

@@ -33,6 +33,12 @@ final class Client {
         slots.indices.reduce(0) { max($0, slots[$1].takePause(at: now)) }
     }
 
+    /// Returns the times of the first and the last packet of a medium.
+    func times(of medium: Medium) -> (first: Instant?, last: Instant?) {
+        let slots = slots.filter { $0.medium == medium }
+        return (slots.compactMap(\.earliest).min(), slots.compactMap(\.latest).max())
+    }
+
     func watch(_ slots: [SlotCheck], keepsFrames: Bool) {
         self.slots += slots
         if keepsFrames { frames = VP8FrameAssembler() }

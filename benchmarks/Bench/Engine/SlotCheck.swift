@@ -18,7 +18,9 @@ struct SlotCheck {
     private var current: (track: Int, distance: Distance)?
     private var burst = (start: Int64.min, count: UInt64(0))
     /// Time of the last packet, and the longest time without one.
-    private var latest: Instant?
+    private(set) var latest: Instant?
+    /// Time of the first packet.
+    private(set) var earliest: Instant?
     private var pause: Int64 = 0
 
     private struct Distance: Equatable {
@@ -180,6 +182,7 @@ struct SlotCheck {
     }
 
     private mutating func notePause(at now: Instant) {
+        earliest = earliest ?? now
         if let latest { pause = max(pause, now.nanoseconds(since: latest)) }
         latest = now
     }

@@ -59,15 +59,31 @@ enum LoadCommand {
             throw AdapterError("a load runs on sfud")
         }
         let before = try await adapter.counters()
+        let moving = MovingViewers(
+            session,
+            room: options.room,
+            like: trial.rooms[0].participants[1]
+        )
+        let following = Task {
+            guard options.followsMoves else { return }
+            do {
+                try await moving.follow(adapter)
+            } catch  where !(error is CancellationError) {
+                SFUBench.complain("a viewer cannot move: \(error)")
+            }
+        }
+        defer { following.cancel() }
         let result = try await measure(trial, session, options, progress)
         let after = try await adapter.counters()
-        return LoadReport(
+        var report = LoadReport(
             options: options,
             result: result,
             before: before,
             after: after,
             workers: workers
         )
+        if options.followsMoves { report.gaps = await moving.gaps() }
+        return report
     }
 
     private static func measure(

@@ -11,6 +11,8 @@ struct LoadOptions: Sendable {
     var viewers = 50
     /// Viewers who join at once when the media runs.
     var lateViewers = 0
+    /// Whether viewers go to another node when sfud asks them to.
+    var followsMoves = false
     var seconds = 60
     /// Whether the measurement ends with standard input, if that is earlier.
     var endsWithInput = false
@@ -41,6 +43,8 @@ struct LoadOptions: Sendable {
           --late N             further viewers, who join at once after these, 0 to 5000 (default 0);
                                what they get is not counted, and the report has no CPU time and no
                                counters of sfud then
+          --follow-moves       make a second connection for viewers whom sfud asks to move, and
+                               tell how long they had no sound; the report has no more than that
           --seconds N          how long to measure, 1 to 3600 (default 60)
           --until-input-ends   measure until standard input ends, if that is earlier
           --settle N           seconds of media before these, 0 to 60 (default 2)
@@ -68,6 +72,7 @@ struct LoadOptions: Sendable {
             case "--check": checks = true
             case "--screen": isScreen = true
             case "--until-input-ends": endsWithInput = true
+            case "--follow-moves": followsMoves = true
             default: try read(flag, rest.popFirst())
             }
         }

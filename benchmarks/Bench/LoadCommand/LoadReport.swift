@@ -10,8 +10,11 @@ struct LoadReport {
     var before: PacketCounters
     var after: PacketCounters
     var workers: Int
+    /// Times without sound of viewers who have moved, in milliseconds, the shortest first.
+    var gaps: [Double]?
 
     var text: String {
+        if let gaps { return (conditions + [""] + moved(gaps)).joined(separator: "\n") }
         let found = conditions + [""] + received + late + [""] + latencies
         // The rest would have the costs of the late ones without their packets.
         let rest = result.lateJoins == nil ? cost + [""] + server : []
@@ -91,6 +94,17 @@ struct LoadReport {
             row("late: viewers", UInt64(joins.count)),
             row("late: connected within", String(format: "%.2f s", joins.seconds)),
             row("late: PLI or FIR", joins.keyframeRequests),
+        ]
+    }
+
+    private func moved(_ gaps: [Double]) -> [String] {
+        let shares = [0.5, 0.99].map { share in
+            gaps.isEmpty ? 0 : gaps[min(gaps.count - 1, Int(Double(gaps.count) * share))]
+        }
+        let shown = (shares + [gaps.last ?? 0]).map { String(format: "%.1f", $0) }
+        return [
+            row("moved: viewers", UInt64(gaps.count)),
+            row("moved: without sound p50 p99 max", shown.joined(separator: " ") + " ms"),
         ]
     }
 

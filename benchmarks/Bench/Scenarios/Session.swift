@@ -164,6 +164,36 @@ final class Session: Sendable {
         }
     }
 
+    /// Makes a second connection for a viewer that is to move, with the same streams; returns the
+    /// first one and the second.
+    func move(
+        _ room: String,
+        _ participant: RoomPlan.Participant
+    ) async throws -> (old: LocalTransport, new: LocalTransport) {
+        guard let adapter = adapter as? SfudAdapter,
+            let old = transports.withLock({ $0["\(room)/\(participant.name)"] })
+        else { throw AdapterError("\(participant.name) has no transport that can move") }
+        let new = engine.local()
+        let request = WatchRequest(
+            room: room,
+            participant: participant.name,
+            streamRequests: participant.streamRequests,
+            local: new
+        )
+        let reply = try await adapter.move(request)
+        guard let remote = reply.remote else { throw AdapterError("sfud gives no address") }
+        await connect(room, participant.name, new, remote)
+        await engine.perform { loop in
+            let slots = reply.streams.compactMap { stream in
+                loop.publishers["\(room)/\(stream.publisher)"].map {
+                    SlotCheck(stream, tracks: $0.tracks(stream.medium))
+                }
+            }
+            loop.client(new)?.watch(slots, keepsFrames: false)
+        }
+        return (old, new)
+    }
+
     /// Removes a participant from its room and from the engine.
     func leave(_ room: String, _ participant: String) async throws {
         try await adapter.leave(room: room, participant: participant)
