@@ -813,15 +813,17 @@ class ParticipantModeChanged(TypedDict):
 
 
 class ParticipantMoveWanted(TypedDict):
-    """`participant.moveWanted`: the room is at another node of the cluster now, so the
-    participant's client must offer again. A complete offer on a new peer connection, as after a
-    lost one, is answered with the new node's candidates and certificate.
+    """`participant.moveWanted`: the participant's client is to connect at another node of the
+    cluster. A complete offer on a new peer connection, for the same `transport`, is answered with
+    that node's candidates and certificate. With `node-lost` the former connection is over. With
+    `drain` it goes on until the new one is connected, which then takes over its streams,
+    subscriptions and following slots: those of m-lines with the same `mid` and kind.
     """
 
     participant: ParticipantID
     #: Node that answers the offer.
     node: str
-    #: A word: `node-lost`.
+    #: A word: `node-lost` or `drain`.
     reason: str
 
 
@@ -2950,8 +2952,9 @@ class Caller(Protocol):
         params: ServerDrainParams,
         /,
     ) -> Empty:
-        """Refuses new rooms from now on; existing rooms continue. `server.drained` follows when
-        the last room has ended, at once if there is none.
+        """Refuses new rooms from now on; existing rooms continue. In a cluster the node's
+        participants are asked to move to other nodes, and its rooms go on there. `server.drained`
+        follows when the last room has ended or left, at once if there is none.
         """
         ...
 
@@ -3710,8 +3713,9 @@ class AsyncCaller(Protocol):
         params: ServerDrainParams,
         /,
     ) -> Empty:
-        """Refuses new rooms from now on; existing rooms continue. `server.drained` follows when
-        the last room has ended, at once if there is none.
+        """Refuses new rooms from now on; existing rooms continue. In a cluster the node's
+        participants are asked to move to other nodes, and its rooms go on there. `server.drained`
+        follows when the last room has ended or left, at once if there is none.
         """
         ...
 

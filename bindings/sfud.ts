@@ -847,15 +847,17 @@ export interface ParticipantModeChanged {
 }
 
 /**
- * `participant.moveWanted`: the room is at another node of the cluster now, so the participant's
- * client must offer again. A complete offer on a new peer connection, as after a lost one, is
- * answered with the new node's candidates and certificate.
+ * `participant.moveWanted`: the participant's client is to connect at another node of the cluster.
+ * A complete offer on a new peer connection, for the same `transport`, is answered with that
+ * node's candidates and certificate. With `node-lost` the former connection is over. With `drain`
+ * it goes on until the new one is connected, which then takes over its streams, subscriptions and
+ * following slots: those of m-lines with the same `mid` and kind.
  */
 export interface ParticipantMoveWanted {
   participant: ParticipantID;
   /** Node that answers the offer. */
   node: string;
-  /** A word: `node-lost`. */
+  /** A word: `node-lost` or `drain`. */
   reason: string;
 }
 
@@ -2412,8 +2414,9 @@ export interface Methods {
   /** Returns traffic counters and load. */
   "server.stats": { params: EmptyInput; result: ServerStatsResult };
   /**
-   * Refuses new rooms from now on; existing rooms continue. `server.drained` follows when the last
-   * room has ended, at once if there is none.
+   * Refuses new rooms from now on; existing rooms continue. In a cluster the node's participants
+   * are asked to move to other nodes, and its rooms go on there. `server.drained` follows when the
+   * last room has ended or left, at once if there is none.
    */
   "server.drain": { params: ServerDrainParams; result: Empty };
   /** Takes `server.drain` back: new rooms are accepted again. */
@@ -2598,9 +2601,11 @@ export interface Events {
   "participant.changed": ParticipantChanged;
   "participant.connection": ParticipantConnection;
   /**
-   * The room is at another node of the cluster now, so the participant's client must offer again.
-   * A complete offer on a new peer connection, as after a lost one, is answered with the new
-   * node's candidates and certificate.
+   * The participant's client is to connect at another node of the cluster. A complete offer on a
+   * new peer connection, for the same `transport`, is answered with that node's candidates and
+   * certificate. With `node-lost` the former connection is over. With `drain` it goes on until the
+   * new one is connected, which then takes over its streams, subscriptions and following slots:
+   * those of m-lines with the same `mid` and kind.
    */
   "participant.moveWanted": ParticipantMoveWanted;
   /** A waiting participant was turned away. */

@@ -212,17 +212,18 @@ public struct ParticipantConnection: EventData {
     }
 }
 
-/// `participant.moveWanted`: the room is at another node of the cluster now, so the participant's
-/// client must offer again.
+/// `participant.moveWanted`: the participant's client is to connect at another node of the cluster.
 ///
-/// A complete offer on a new peer connection, as after a lost one, is answered with the new node's
-/// candidates and certificate.
+/// A complete offer on a new peer connection, for the same `transport`, is answered with that
+/// node's candidates and certificate. With `node-lost` the former connection is over. With `drain`
+/// it goes on until the new one is connected, which then takes over its streams, subscriptions and
+/// following slots: those of m-lines with the same `mid` and kind.
 public struct ParticipantMoveWanted: EventData {
     public static let event = "participant.moveWanted"
     public var participant: ParticipantID
     /// Node that answers the offer.
     public var node: String
-    /// A word: `node-lost`.
+    /// A word: `node-lost` or `drain`.
     public var reason: String
 
     public init(participant: ParticipantID, node: String, reason: String) {

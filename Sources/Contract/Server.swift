@@ -219,7 +219,8 @@ public enum ServerDescribe: IPCMethod {
 
 /// Refuses new rooms from now on; existing rooms continue.
 ///
-/// `server.drained` follows when the last room has ended, at once if there is none.
+/// In a cluster the node's participants are asked to move to other nodes, and its rooms go on
+/// there. `server.drained` follows when the last room has ended or left, at once if there is none.
 public enum ServerDrain: IPCMethod {
     public static let name = "server.drain"
     public typealias Result = Empty

@@ -1,4 +1,4 @@
-package import Contract
+import Contract
 package import RTP
 import Rooms
 
@@ -6,9 +6,6 @@ import Rooms
 extension ControlPlane {
     /// Identifier of this life; the one before if its rooms went on.
     package var bootID: String { setup.bootID }
-
-    /// Sets what `node.list` shows next.
-    package mutating func show(_ nodes: NodeList.Result) { life.nodes = nodes }
 
     /// Names of all rooms, in order.
     package var roomNames: [String] { rooms.names }

@@ -191,19 +191,25 @@ extension ControlPlane {
             until: params.deadline.map { now.advanced(milliseconds: Int64($0 * 1_000)) }
         )
         output.append(.log(.info, "draining", [("rooms", "\(rooms.count)")]))
+        places?.moves.isForced = false
+        show(life.nodes, at: now)
         answer(Empty(), to: caller)
         tellIfDrained()
     }
 
     /// Accepts rooms again.
-    mutating func undrain(for caller: Caller) {
+    mutating func undrain(for caller: Caller, at now: Instant) {
         if life.isDraining { output.append(.log(.info, "no longer draining", [])) }
         life.undrain()
+        show(life.nodes, at: now)
         answer(Empty(), to: caller)
     }
 
-    /// Closes the remaining rooms.
+    /// Closes the remaining rooms; in a cluster they go to other homes first, if they can.
     private mutating func endDraining(at now: Instant) {
+        if forceHandover(at: now) {
+            return life.drain(until: now.advanced(milliseconds: Moves.graceMilliseconds))
+        }
         life.closeRemaining()
         setTime(now)
         life.close(rooms.names, at: now)
@@ -212,7 +218,7 @@ extension ControlPlane {
 
     /// Announces once that the last room has ended, after all its events are out.
     mutating func tellIfDrained() {
-        guard life.awaitsLastRoom, rooms.isEmpty, operations.isEmpty else { return }
+        guard life.awaitsLastRoom, rooms.isEmpty, operations.isEmpty, hasNoGuests else { return }
         life.announceDrained()
         output.append(.log(.info, "drained", []))
         announce(ServerDrained())

@@ -14,6 +14,10 @@ package struct Cluster {
     var holds: [String: Hold] = [:]
     /// Calls that wait for the registry to say where their room is.
     var lookups: [String: [PendingCall]] = [:]
+    /// Rooms that nobody took when they were let go, and the times until which they stay.
+    var unwanted: [String: Instant] = [:]
+    /// `seq` of the last event that was told of rooms that were let go.
+    var leftPositions: [String: UInt64] = [:]
     /// Rooms whose homes are lost.
     var orphans: [String: Orphan] = [:]
     /// `seq` of the last event that came here of rooms that are being taken over by this node.
@@ -49,6 +53,8 @@ package struct Cluster {
             case beat
             case claim(String)
             case release(String)
+            /// The mark of a room that is let go to another node.
+            case leave(String)
             /// The end of the record of a room that cannot go on.
             case bury(String)
             /// A look at an entry after a write has met a conflict.
@@ -136,6 +142,7 @@ package struct Cluster {
         if nextBeat <= now {
             nextBeat = now.advanced(milliseconds: Self.beatMilliseconds)
             writeBeat(at: now)
+            emit(.nodes(list(at: now)))
         }
         guard nextTidy <= now else { return }
         nextTidy = now.advanced(milliseconds: Self.tidyMilliseconds)
@@ -189,6 +196,7 @@ package struct Cluster {
         record.load = load.load
         record.rooms = load.rooms
         record.participants = load.participants
+        record.places = min(load.places, Int(Int32.max))
         record.beat = beat
         write(RegistryKey.member(setup.name), record, .always, for: .beat)
     }
@@ -228,6 +236,7 @@ package struct Cluster {
         case .peer(let guest):
             if tookEffect(call, named: guests[guest]?.name) { return }
             counters.callsExecuted &+= 1
+            let call = withoutMovedRooms(call)
             guests[guest]?.call = call
             emit(.execute(call.request, connection: guest, creates: room))
         case .here(let connection):

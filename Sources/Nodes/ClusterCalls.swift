@@ -43,7 +43,7 @@ extension Cluster {
         switch hold.stage {
         case .held where hold.exists || !hold.takesOver: execute(call)
         case .claiming where hold.exists: execute(call)
-        case .held, .claiming, .restoring, .burying, .releasing:
+        case .held, .leaving, .claiming, .restoring, .burying, .releasing:
             guard hold.waiting.count < NodeList.waitingLimit else {
                 return refuse(call, .limitReached("nodeCallsWaiting", NodeList.waitingLimit))
             }
@@ -124,7 +124,7 @@ extension Cluster {
 
     /// Whether a room has ended with its home.
     func isOver(_ record: RoomRecord, at now: Instant) -> Bool {
-        if record.ended { return true }
+        if record.ended || record.isLeft == true { return true }
         if members[record.home] == nil {
             // Its node's record may come a moment later, after the registry was lost.
             return registry.syncedSince.map {

@@ -5,6 +5,7 @@ package import RTP
 extension Cluster {
     /// Takes news of the registry.
     package mutating func receive(_ update: RegistryUpdate, at now: Instant) {
+        observe(now)
         switch update {
         case .away(let reason):
             if isSynced { log("registry away", ["cause": reason], isWarning: true) }
@@ -30,6 +31,7 @@ extension Cluster {
         case .beat: registry.hasBeatUnderWay = false
         case .claim(let room): noteWritten(room, outcome, isClaim: true, at: now)
         case .release(let room): noteWritten(room, outcome, isClaim: false, at: now)
+        case .leave(let room): noteLeft(room, outcome, at: now)
         case .bury(let room): noteBuried(room, outcome, at: now)
         case .check(let room):
             noteRead(room, outcome, at: now)
@@ -172,7 +174,9 @@ extension Cluster {
             let endedSince = record.ended ? before?.endedSince ?? now : nil
             return KnownRoom(record: record, revision: revision, endedSince: endedSince)
         }
-        if let before, before.record.home != setup.name, !before.record.ended {
+        // While this node still lets it go, `letGo` tells where its events go on.
+        let isLeft = before?.record.isLeft == true && holds[room]?.exists != true
+        if let before, before.record.home != setup.name || isLeft, !before.record.ended {
             if let record, record.ended {
                 announceLoss(of: room, from: before.record)
             } else if let record {
@@ -182,6 +186,7 @@ extension Cluster {
             }
         }
         reconcile(room, revision: revision, isWiped: isWiped, at: now)
+        if record?.isLeft == true { noteOrphan(room, at: now) }
         if let known = directory[room], known.record.home != setup.name, !known.record.ended {
             attachAll(to: known.record.home, for: room, at: now)
         }

@@ -15,6 +15,8 @@ struct Hold {
         /// The registry is asked for the name; calls that wait are refused at this time.
         case claiming(until: Instant?)
         case held
+        /// The room is let go to another node; it is kept if that is not possible by this time.
+        case leaving(until: Instant)
         /// The name is this node's, and the journal of the lost node is read.
         case restoring
         /// The room cannot go on, and the registry tells the others.
@@ -40,6 +42,8 @@ struct Hold {
     var takeoverEnd: Instant?
     /// Records of such a room, until it goes on here.
     var contents: JournalContents?
+    /// Whether the registry may have a mark that the room is left.
+    var mayBeLeft = false
     /// Whether another node may have taken the room, as this one stood still.
     var isDoubted = false
 }
@@ -49,7 +53,8 @@ extension Hold {
     fileprivate func isLate(at now: Instant, isSynced: Bool) -> Bool {
         switch stage {
         case .releasing, .burying: !isSynced
-        case .claiming, .restoring, .held: !exists && takeoverEnd.map { $0 <= now } ?? false
+        case .claiming, .restoring, .held, .leaving:
+            !exists && takeoverEnd.map { $0 <= now } ?? false
         }
     }
 }
@@ -70,6 +75,7 @@ extension Cluster {
         guard let hold = holds[room], !hold.isWriting, isSynced else { return }
         switch hold.stage {
         case .held: break
+        case .leaving: leave(room, at: now)
         case .restoring: readJournal(of: room)
         case .burying:
             guard let known = directory[room], isOwn(known.record), !known.record.ended else {
@@ -91,7 +97,7 @@ extension Cluster {
         var term = hold.term
         var condition = hold.revision.map(WriteCondition.revision) ?? .absent
         if let known = directory[room] {
-            if isOwn(known.record), !known.record.ended {
+            if isOwn(known.record), known.record.goesOn {
                 return finishClaim(room, known, at: now)
             }
             if hold.exists {
@@ -107,7 +113,7 @@ extension Cluster {
         request(room, record, condition, for: .claim(room))
     }
 
-    private mutating func request(
+    mutating func request(
         _ room: String,
         _ record: RoomRecord?,
         _ condition: WriteCondition,
@@ -118,7 +124,7 @@ extension Cluster {
         write(RegistryKey.room(room), record, condition, for: purpose)
     }
 
-    private func isOwn(_ record: RoomRecord) -> Bool {
+    func isOwn(_ record: RoomRecord) -> Bool {
         record.home == setup.name && record.boot == setup.boot
     }
 
@@ -179,7 +185,7 @@ extension Cluster {
             log("room lost to another node", ["room": room, "home": other], isWarning: true)
             if let record, !record.ended {
                 moveCalls(of: room, journal, at: now)
-                emit(.abandonRoom(room))
+                emit(hold.mayBeLeft ? .letGo(room) : .abandonRoom(room))
                 noteMove(of: room, to: record.home, seen: journal?.told ?? 0, at: now)
             } else {
                 letGo(journal, of: room)
@@ -201,7 +207,7 @@ extension Cluster {
     /// Answers the calls of a room that was given up, or sends them to its new home.
     ///
     /// Changes that are not in the journal have not happened there.
-    private mutating func moveCalls(of room: String, _ journal: RoomJournal?, at now: Instant) {
+    mutating func moveCalls(of room: String, _ journal: RoomJournal?, at now: Instant) {
         var replies: [UInt64: [UInt8]] = [:]
         for item in journal?.held ?? [] {
             if case .reply(let guest, let line) = item.output { replies[guest] = line }
@@ -255,7 +261,7 @@ extension Cluster {
     }
 
     /// Reads a record again after a write has met another revision, or was perhaps not stored.
-    private mutating func check(_ room: String) {
+    mutating func check(_ room: String) {
         guard holds[room]?.isWriting == false else { return }
         holds[room]?.isWriting = true
         holds[room]?.retry = nil
@@ -278,7 +284,7 @@ extension Cluster {
     mutating func reconcile(_ room: String, revision: UInt64, isWiped: Bool, at now: Instant) {
         guard let hold = holds[room] else {
             // A claim that was given up when the broker did not answer in time.
-            if let known = directory[room], isOwn(known.record), !known.record.ended {
+            if let known = directory[room], isOwn(known.record), known.record.goesOn {
                 holds[room] = Hold(term: known.record.term, exists: false, stage: .releasing)
                 pursue(room, at: now)
             }
@@ -301,7 +307,10 @@ extension Cluster {
             // Somebody has removed the record of a room that had ended.
             return revision > hold.revision ?? 0 ? yield(room, at: now) : ()
         }
-        if isOwn(known.record), !known.record.ended {
+        if isOwn(known.record), known.record.isLeft == true {
+            holds[room]?.stage = .leaving(until: now)
+            pursue(room, at: now)
+        } else if isOwn(known.record), !known.record.ended {
             holds[room]?.revision = known.revision
         } else if known.record.term >= hold.term {
             yield(room, at: now)
@@ -313,7 +322,9 @@ extension Cluster {
 
     mutating func expireHolds(at now: Instant) {
         for (room, hold) in holds {
-            if case .claiming(let until?) = hold.stage, until <= now, !hold.exists {
+            if case .leaving(let until) = hold.stage, until <= now {
+                stay(room, at: now)
+            } else if case .claiming(let until?) = hold.stage, until <= now, !hold.exists {
                 holds[room] = nil
                 for call in hold.waiting { refuse(call, .registryAway()) }
             } else if !hold.waiting.isEmpty, hold.isLate(at: now, isSynced: isSynced) {

@@ -31,9 +31,13 @@ extension Cluster {
 
     /// Notes the rooms whose homes are lost.
     mutating func noteOrphans(at now: Instant) {
-        for room in directory.keys where orphans[room] == nil && isOrphan(room, at: now) {
-            orphans[room] = Orphan(since: now)
-        }
+        for room in directory.keys { noteOrphan(room, at: now) }
+    }
+
+    /// Notes a room if its home is lost or has let it go.
+    mutating func noteOrphan(_ room: String, at now: Instant) {
+        guard orphans[room] == nil, isOrphan(room, at: now) else { return }
+        orphans[room] = Orphan(since: now)
     }
 
     /// Lets a call wait for the room's new home.
@@ -64,11 +68,18 @@ extension Cluster {
             guard isSynced, places > 0, members.isCurrent(at: now),
                 let lost = directory[room]?.record.home,
                 let turn = members.turn(for: room, of: lost),
-                now.milliseconds(since: orphan.since) >= Int64(turn) * Self.turnMilliseconds
+                now.milliseconds(since: orphan.since) >= patience(for: lost, turn)
             else { continue }
             places -= 1
             beginTakeover(of: room, at: now)
         }
+    }
+
+    /// Time that a room waits until it is this node's turn to take it over.
+    ///
+    /// A node that has let a room go takes it back if nobody else does.
+    private func patience(for lost: NodeName, _ turn: Int) -> Int64 {
+        lost == setup.name ? Self.regretMilliseconds : Int64(turn) * Self.turnMilliseconds
     }
 
     private mutating func beginTakeover(of room: String, at now: Instant) {
@@ -79,6 +90,9 @@ extension Cluster {
         var hold = Hold(term: known.record.term, exists: false, stage: .claiming(until: nil))
         hold.takeoverEnd = now.advanced(milliseconds: Self.linkMilliseconds)
         hold.formerHome = known.record.home
+        if known.record.home == setup.name {
+            unwanted[room] = now.advanced(milliseconds: Self.unwantedMilliseconds)
+        }
         hold.waiting = orphan.waiting.map(\.call)
         holds[room] = hold
         pursue(room, at: now)
@@ -121,6 +135,8 @@ extension Cluster {
         holds[room]?.isWriting = false
         switch outcome {
         case .stored(let sequence):
+            // This node has stood still: the answer may be an old one.
+            guard holds[room]?.isDoubted == false else { return retry(room, at: now) }
             guard let contents = holds[room]?.contents else { return }
             holds[room]?.contents = nil
             holds[room]?.stage = .held
@@ -186,6 +202,8 @@ extension Cluster {
 
     /// Time between the turns of two nodes to take a room over.
     static let turnMilliseconds: Int64 = 700
+    /// Time after which a node takes back a room that nobody has taken from it.
+    static let regretMilliseconds: Int64 = 2_500
 }
 
 extension Members {

@@ -71,6 +71,10 @@ package enum ClusterOutput: Hashable, Sendable {
     case endRoom(String)
     /// Ends this node's copy of a room that goes on at another node, without a word.
     case abandonRoom(String)
+    /// Ends this node's copy of a room that it has let go, but not what other nodes have of it.
+    case letGo(String)
+    /// The nodes of the cluster as they are now.
+    case nodes(NodeList.Result)
     /// Goes on with a room of a lost node; `adopted` follows, perhaps later.
     case adopt(TakenRoom)
     /// Gives up going on with a room, if that is under way.
@@ -128,6 +132,8 @@ package struct ClusterCounters: Hashable, Sendable {
     package internal(set) var roomsLost: UInt64 = 0
     /// Leases of other nodes that ended.
     package internal(set) var nodesLost: UInt64 = 0
+    /// Rooms that were let go to other nodes.
+    package internal(set) var roomsLetGo: UInt64 = 0
     /// Rooms of lost nodes that go on here.
     package internal(set) var roomsTakenOver: UInt64 = 0
     /// Groups of changes written to journals, snapshots included.

@@ -1,10 +1,14 @@
 import Contract
+import JSON
 import RTP
 
 // Events of rooms that move to another node, or end with theirs.
 extension Cluster {
     /// Tells that a room has ended with its node, which can no longer do so.
     mutating func announceLoss(of room: String, from record: RoomRecord) {
+        if record.home == setup.name {
+            return tellLoss(of: room, after: leftPositions.removeValue(forKey: room) ?? 0)
+        }
         guard peers[record.home, default: Peer()].closed.insert(room).inserted else { return }
         tellLoss(of: room, after: peers[record.home]?.positions.removeValue(forKey: room) ?? 0)
     }
@@ -31,6 +35,11 @@ extension Cluster {
         to new: RoomRecord,
         at now: Instant
     ) {
+        guard old != new else { return }
+        if old.home == setup.name, let seen = leftPositions.removeValue(forKey: room) {
+            return noteMove(of: room, to: new.home, seen: seen, at: now)
+        }
+        // A home that takes back what it has let go tells all that follows to the same connections.
         guard old.home != new.home || old.boot != new.boot else { return }
         let seen = peers[old.home]?.positions.removeValue(forKey: room) ?? 0
         let hasEnded = peers[old.home]?.closed.remove(room) != nil
@@ -56,6 +65,21 @@ extension Cluster {
         {
             askForMissed(room, connection, at: home, at: now)
         }
+    }
+
+    /// Leaves the rooms that have gone from here to other homes out of another node's question for
+    /// missed events: it asks there next.
+    func withoutMovedRooms(_ call: PendingCall) -> PendingCall {
+        guard call.request.method == EventsSubscribe.name,
+            case .object(let params) = call.request.params,
+            let asked = params["since"], case .object(let since) = asked
+        else { return call }
+        let rest = since.filter { room, _ in
+            holds[room] != nil || directory[room]?.record.ended != false
+        }
+        var call = call
+        call.request.params = .object(params.merging(["since": .object(rest)]) { $1 })
+        return call
     }
 
     /// Asks a node for the events of a room that a connection has missed; it gets the others of

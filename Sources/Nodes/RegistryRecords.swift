@@ -23,6 +23,8 @@ package struct MemberRecord: Codable, Hashable, Sendable {
     package var rooms: Int
     package var participants: Int
     package var region: String?
+    /// Rooms that it would take over now; `nil` for a node that takes none that are let go.
+    package var places: Int?
     /// Counts the writes of this record.
     package var beat: UInt64
 
@@ -55,6 +57,8 @@ package struct RoomRecord: Codable, Hashable, Sendable {
     package var nodes: [NodeName]
     /// Whether the room has ended with its home, so that its name is free.
     package var ended: Bool
+    /// Whether its home has let the room go, for another node to take it over; `nil`: no.
+    package var isLeft: Bool?
 
     package init(home: NodeName, boot: String, term: UInt64) {
         self.home = home
@@ -63,6 +67,9 @@ package struct RoomRecord: Codable, Hashable, Sendable {
         nodes = [home]
         ended = false
     }
+
+    /// Whether its home has the room.
+    var goesOn: Bool { !ended && isLeft != true }
 
     /// Whether a next term can follow.
     var isValid: Bool { term < Self.termLimit }

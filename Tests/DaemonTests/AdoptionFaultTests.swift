@@ -84,7 +84,7 @@ import Testing
         for (room, boot, count) in [("r", "boot-a", 1), ("s", "boot-a", 0), ("r", "boot-b", 0)] {
             let former = FormerHome(node: "a", boot: boot)
             let question = AdoptionQuestion(room: room, former: former, asked: asked)
-            world.nodes["c"]?.plane.answer(question, of: "b")
+            world.nodes["c"]?.plane.answer(question, of: "b", at: world.now)
             let output = world.nodes["c"]?.plane.takeOutput() ?? []
             let answers = output.compactMap { output in
                 if case .place("b", asHome: false, let bytes) = output {

@@ -205,7 +205,7 @@ struct ControlDriver {
             hasExited = true
             trace.append("exit")
         case .upgrade(let binary): trace.append("upgrade \(binary ?? "own")")
-        case .log, .close, .save, .place: break
+        case .log, .close, .save, .place, .handOver: break
         }
     }
 }
@@ -344,20 +344,24 @@ extension ControlDriver {
 /// A small offer: the parts that the control plane reads, not a browser's.
 struct TestOffer {
     private let lines: [[Substring]]
+    /// Number of the peer connection, which has a certificate of its own.
+    var peer = 0xab
+    var session = 1
 
     /// Makes an offer of lines, each as `mid:kind:direction`.
     init(_ lines: [String]) { self.lines = lines.map { $0.split(separator: ":") } }
 
     var text: String {
         let mids = lines.map { String($0[0]) }.joined(separator: " ")
-        let fingerprint = (0..<32).map { _ in "AB" }.joined(separator: ":")
+        let byte = String(peer, radix: 16, uppercase: true)
+        let fingerprint = (0..<32).map { _ in peer < 16 ? "0\(byte)" : byte }.joined(separator: ":")
         var text = """
             v=0
-            o=- 1 1 IN IP4 127.0.0.1
+            o=- \(session) 1 IN IP4 127.0.0.1
             s=-
             t=0 0
             a=group:BUNDLE \(mids)
-            a=ice-ufrag:abcd
+            a=ice-ufrag:abcd\(peer)
             a=ice-pwd:abcdefghijklmnopqrstuvwx
             a=fingerprint:sha-256 \(fingerprint)
             a=setup:actpass

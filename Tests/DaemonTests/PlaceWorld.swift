@@ -38,6 +38,9 @@ struct PlaceWorld {
     var replies: [Int64: Result<JSON, IPCError>] = [:]
     var events: [IPCEvent] = []
     var warnings: [String] = []
+    /// Rooms that are to go to other homes, and the nodes that have let them go.
+    var handed: [(room: String, node: String)] = []
+    var serverEvents: [String] = []
     /// Messages from homes to the nodes of participants, by node, and their bytes.
     var told: [String: (messages: Int, bytes: Int)] = [:]
     private var lastID: Int64 = 0
@@ -268,7 +271,9 @@ struct PlaceWorld {
             }
         case .log(let level, let message, let fields):
             if level >= .warning { warnings.append("\(name): \(message) \(fields.map(\.1))") }
-        case .serverEvent, .statistics, .subscribe, .close, .upgrade, .exit: break
+        case .handOver(let room): handed.append((room, name))
+        case .serverEvent(let line): serverEvents.append("\(name): \(line.name)")
+        case .statistics, .subscribe, .close, .upgrade, .exit: break
         }
     }
 

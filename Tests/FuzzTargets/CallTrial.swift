@@ -134,7 +134,7 @@ struct CallTrial {
             case .commands(let worker, let commands):
                 for command in commands { take(command, worker: worker) }
             case .subscribe(_, _, let replay): sum += replay.count
-            case .log, .close, .save, .place: break
+            case .log, .close, .save, .place, .handOver: break
             case .upgrade: plane.concludeUpgrade(refusal: "there is no other program")
             case .exit: throw Violation("a call ends the daemon")
             }

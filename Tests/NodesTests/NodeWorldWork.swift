@@ -42,6 +42,9 @@ extension NodeWorld {
             }
         case .endRoom(let room): close(room, node)
         case .abandonRoom(let room): forget(room, node)
+        case .letGo(let room):
+            node.placed.append("let go \(room)")
+            forget(room, node)
         case .adopt(let taken): adopt(taken, node)
         case .event(let room, let seq, let name, let line):
             for (connection, rooms) in node.interests where rooms?.contains(room) != false {
@@ -59,7 +62,7 @@ extension NodeWorld {
             node.placed.append("lost \(other) \(asHome ? "as home" : "as guest")")
         case .homeLost(let other, let boot): node.placed.append("lost home \(other) \(boot)")
         case .prolong(let other): node.placed.append("prolong \(other)")
-        case .linked, .described, .cancelAdoption, .log: break
+        case .linked, .described, .cancelAdoption, .log, .nodes: break
         }
     }
 

@@ -4,7 +4,7 @@ import Nodes
 import TestSupport
 import Testing
 
-/// Nodes that die, stand still and lose the registry at any moment, by seed.
+/// Nodes that die, stand still, let rooms go and lose the registry at any moment, by seed.
 @Suite struct TakeoverSeedTests {
     private static let names = ["a", "b", "c", "d"]
     private static let rooms = (1...5).map { "r\($0)" }
@@ -104,6 +104,9 @@ import Testing
         case 13: if !hasBroker { world.setAway(!world.isAway) }
         case 14...15: if !hasBroker { world.cut(name, !world[name].isCut) }
         case 16: if !hasBroker { world.lossChance = random.unit() * 0.3 }
+        case 17...19:
+            let room = random.pick(Self.rooms) ?? "r1"
+            world.deliver(to: NodeWorld.name(name)) { $0.cluster.handOver(room, at: world.now) }
         default: break
         }
     }

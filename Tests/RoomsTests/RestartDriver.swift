@@ -163,7 +163,7 @@ struct RestartDriver {
                 }
             }
         case .log(.error, let message, let fields): errors.append("\(message) \(fields)")
-        case .log, .close, .exit, .serverEvent, .statistics, .upgrade, .place: break
+        case .log, .close, .exit, .serverEvent, .statistics, .upgrade, .place, .handOver: break
         }
     }
 }

@@ -317,12 +317,14 @@ extension ContractTexts {
         ParticipantModeChanged: `participant.modeChanged`.
         ParticipantModeChanged.mode: The mode now.
         ParticipantModeChanged.previous: The mode before, and again the one now.
-        ParticipantMoveWanted: `participant.moveWanted`: the room is at another node of the
-            cluster now, so the participant's client must offer again. A complete offer on a new
-            peer connection, as after a lost one, is answered with the new node's candidates and
-            certificate.
+        ParticipantMoveWanted: `participant.moveWanted`: the participant's client is to connect at
+            another node of the cluster. A complete offer on a new peer connection, for the same
+            `transport`, is answered with that node's candidates and certificate. With `node-lost`
+            the former connection is over. With `drain` it goes on until the new one is connected,
+            which then takes over its streams, subscriptions and following slots: those of m-lines
+            with the same `mid` and kind.
         ParticipantMoveWanted.node: Node that answers the offer.
-        ParticipantMoveWanted.reason: A word: `node-lost`.
+        ParticipantMoveWanted.reason: A word: `node-lost` or `drain`.
         ParticipantOnly: Params of methods that a participant calls for itself.
         ParticipantRoleChanged: `participant.roleChanged`.
         ParticipantRoleChanged.previous: The role before, and again the one now.
@@ -532,8 +534,10 @@ extension ContractTexts {
         ServerDescribe: Returns this contract as an OpenRPC document: methods, events and the
             schemas of their types.
         ServerDescribe.Result: An OpenRPC 1.3 document.
-        ServerDrain: Refuses new rooms from now on; existing rooms continue. `server.drained`
-            follows when the last room has ended, at once if there is none.
+        ServerDrain: Refuses new rooms from now on; existing rooms continue. In a cluster the
+            node's participants are asked to move to other nodes, and its rooms go on there.
+            `server.drained` follows when the last room has ended or left, at once if there is
+            none.
         ServerDrain.Params.deadline: Seconds until remaining rooms end with reason `shutdown`: 0
             to 604,800, a week. absent for no deadline.
         ServerDrained: `server.drained`: the last room has ended after `server.drain`. It belongs

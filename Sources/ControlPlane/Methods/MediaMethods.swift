@@ -82,6 +82,7 @@ extension ControlPlane {
         }
         offer.audioFallback = params.audioFallback
         offer.actor = params.by?.rawValue
+        offer.destination = detour(of: offer.participant, in: params.room.rawValue)
         try call(.offer(offer), in: params.room, for: caller, at: now) { outcome, _ in
             guard case .answered(let answered) = outcome.result else { return nil }
             return IPCReply.encoded(

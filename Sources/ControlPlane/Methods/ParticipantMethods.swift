@@ -72,7 +72,7 @@ extension ControlPlane {
         join.mode = params.mode.map { Room.Mode($0.mode) }
         join.vocabulary = params.mode.map { $0.isOldName ? .old : .current }
         join.refusesTakeover = params.ifPresent == .refuse
-        join.node = hostingNode(for: caller.node)
+        join.node = hostingNode(for: caller.node, in: params.room.rawValue)
         let outcome = try apply(.join(join), in: params.room)
         if let custom = params.custom {
             rooms.entries[params.room.rawValue]?.keep(custom.value, for: id)

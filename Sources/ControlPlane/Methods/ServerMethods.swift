@@ -22,7 +22,7 @@ extension Method {
         Method(ServerDrain.self) { plane, params, caller, now throws(IPCError) in
             try plane.drain(params, for: caller, at: now)
         },
-        Method(ServerUndrain.self) { plane, _, caller, _ in plane.undrain(for: caller) },
+        Method(ServerUndrain.self) { plane, _, caller, now in plane.undrain(for: caller, at: now) },
         Method(ServerUpgrade.self) { plane, params, caller, _ throws(IPCError) in
             try plane.upgrade(params, for: caller)
         },

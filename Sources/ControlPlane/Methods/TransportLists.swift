@@ -15,7 +15,8 @@ extension ControlPlane {
             throw .badCursor
         }
         var page = Page(limit: params.limit)
-        for transport in participant.transports.sorted(by: { $0.name < $1.name }) {
+        let transports = participant.transports.filter { !$0.isSuccessor }
+        for transport in transports.sorted(by: { $0.name < $1.name }) {
             if let after = params.after, transport.name <= after.rawValue { continue }
             let info = TransportInfo(
                 transport: TransportName(transport.name),

@@ -141,17 +141,23 @@ extension ControlPlane {
         )
         let own = setup.node ?? ""
         cancelAdoption(of: room.name)
-        for node in room.parts.nodes.sorted() where node != former.node && node != own {
-            guard places?.nodes[node]?.isConnected == true else {
-                adoption.isBlind = true
-                continue
-            }
-            adoption.waiting.insert(node)
+        if former.node == own { withdrawFarewells(of: room.name) }
+        for node in room.parts.nodes.sorted() where node != former.node || node != own {
             let question = AdoptionQuestion(
                 room: room.name,
                 former: former,
                 asked: room.parts.transports(at: node)
             )
+            guard node != own else {
+                keepOwn(question, at: now)
+                continue
+            }
+            guard node != former.node else { continue }
+            guard places?.nodes[node]?.isConnected == true else {
+                adoption.isBlind = true
+                continue
+            }
+            adoption.waiting.insert(node)
             output.append(.place(node: node, asHome: true, JSON.compact(question)))
         }
         if adoption.isDue { return finish(adoption, at: now) }

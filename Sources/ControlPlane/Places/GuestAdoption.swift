@@ -56,7 +56,8 @@ extension ControlPlane {
     }
 
     /// Answers which transports of a former home go on here.
-    mutating func answer(_ question: AdoptionQuestion, of home: String) {
+    mutating func answer(_ question: AdoptionQuestion, of home: String, at now: Instant) {
+        keepOwn(question, at: now)
         let former = places?.guests.formerHome(question.former)
         let kept = question.asked.prefix(AdoptionAnswer.limit).compactMap { transport in
             former?.kept(transport, of: question.room).map { worker, negotiation in
@@ -70,6 +71,11 @@ extension ControlPlane {
         let mirrors = Set(kept.map(\.transport.worker)).flatMap { former?.mirrors(at: $0) ?? [] }
         let answer = AdoptionAnswer(room: question.room, kept: kept, mirrors: mirrors)
         for part in answer.parts { output.append(.place(node: home, asHome: false, part)) }
+    }
+
+    /// Keeps the transports here of a room that is about to go on here.
+    mutating func keepOwn(_ question: AdoptionQuestion, at now: Instant) {
+        places?.guests.withFormerHome(question.former) { $0.promise(question, at: now) }
     }
 
     /// Goes on with guests of a former home for another one; that tells their state next.
@@ -99,7 +105,8 @@ extension ControlPlane {
     /// Ends what another home has not gone on with, lets its leases count, and tells it what it has
     /// not heard.
     mutating func end(_ adoption: AdoptionEnd, of home: String, at now: Instant) {
-        endRest(of: adoption)
+        endRest(of: adoption, by: home, at: now)
+        places?.guests.homes[home]?.settle(adoption.room)
         guard let known = places?.guests.homes[home], let worker = adoption.worker,
             let heirs = known.workers[worker]
         else { return }
@@ -147,15 +154,28 @@ extension ControlPlane {
         _ heirs: GuestWorker?,
         at now: Instant
     ) {
-        endRest(of: adoption)
+        endRest(of: adoption, by: setup.node ?? "", at: now)
         guard let heirs, let worker = adoption.worker else { return }
         settle(heirs.adopted, of: adoption.former, in: worker, under: nil)
         for fact in heirs.adopted.facts { receive(fact, from: worker, at: now) }
     }
 
     /// Ends the transports of a room that are left of a former home.
-    private mutating func endRest(of adoption: AdoptionEnd) {
-        let rest = places?.guests.withFormerHome(adoption.former) { $0.takeRest(adoption) }
+    ///
+    /// A home that has let the room go ends those alone that it has not taken back, and that no
+    /// other home is about to take over.
+    private mutating func endRest(
+        of adoption: AdoptionEnd,
+        by home: String,
+        at now: Instant
+    ) {
+        let isFormer = home == adoption.former.node
+        let past = now.advanced(milliseconds: -Self.promiseMilliseconds)
+        let rest = places?.guests.withFormerHome(adoption.former) { former in
+            former.takeRest(adoption) { objects in
+                objects.isAdopted || isFormer && objects.promised.map { $0 > past } ?? false
+            }
+        }
         if places?.guests.lost[adoption.former]?.isEmpty == true {
             places?.guests.lost[adoption.former] = nil
         }
@@ -167,6 +187,9 @@ extension ControlPlane {
 
     /// Time for which guests of a lost home are kept.
     private static let orphanMilliseconds: Int64 = 15_000
+    /// Time for which a transport is kept that the next home was told of, though the former one
+    /// lets go of it: more than that waits for other nodes (`Adoption.patienceMilliseconds`).
+    private static let promiseMilliseconds: Int64 = 10_000
 }
 
 extension FormerHome {
@@ -188,14 +211,36 @@ extension Guests.Home {
         return workers[order.worker]?.take(order)
     }
 
-    /// Takes out the transports of a room that are left.
-    fileprivate mutating func takeRest(_ adoption: AdoptionEnd) -> [Int: GuestWorker] {
+    /// Takes out the transports of a room that are left, but for some.
+    fileprivate mutating func takeRest(
+        _ adoption: AdoptionEnd,
+        except isSpared: (GuestWorker.Objects) -> Bool
+    ) -> [Int: GuestWorker] {
         var rest: [Int: GuestWorker] = [:]
         for worker in Array(workers.keys)
         where workers[worker]?.place == adoption.formerPlace {
-            rest[worker] = workers[worker]?.takeRest(of: adoption.room)
+            rest[worker] = workers[worker]?.takeRest(of: adoption.room, except: isSpared)
         }
         return rest
+    }
+
+    /// Notes which transports the next home was told of.
+    fileprivate mutating func promise(_ question: AdoptionQuestion, at now: Instant) {
+        for transport in question.asked.prefix(AdoptionAnswer.limit) {
+            for (worker, guests) in workers where guests.place == transport.worker {
+                workers[worker]?.objects[transport.id]?.promised = now
+            }
+        }
+    }
+
+    /// Notes that the takeover of a room is over.
+    fileprivate mutating func settle(_ room: String) {
+        for worker in Array(workers.keys) {
+            for (id, objects) in workers[worker]?.objects ?? [:]
+            where objects.isAdopted && objects.room == room {
+                workers[worker]?.objects[id]?.isAdopted = false
+            }
+        }
     }
 }
 
@@ -239,8 +284,11 @@ extension GuestWorker {
         return taken
     }
 
-    fileprivate mutating func takeRest(of room: String) -> Self? {
-        let rest = objects.filter { $0.value.room == room }.map(\.key)
+    fileprivate mutating func takeRest(
+        of room: String,
+        except isSpared: (Objects) -> Bool
+    ) -> Self? {
+        let rest = objects.filter { $0.value.room == room && !isSpared($0.value) }.map(\.key)
         return rest.isEmpty ? nil : take(rest)
     }
 
@@ -269,6 +317,8 @@ extension GuestWorker {
             else { continue }
             transports.add(name.new, as: our)
             var new = old
+            new.isAdopted = true
+            new.promised = nil
             new.publications = Set(old.publications.compactMap { names[$0] })
             new.slots = Set(old.slots.compactMap { slotNames[$0] })
             objects[name.new] = new

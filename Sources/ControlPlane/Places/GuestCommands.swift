@@ -19,7 +19,7 @@ extension ControlPlane {
         if let message = JSON.sent(PlaceCommands.self, bytes) {
             execute(message, of: home, boot, at: now)
         } else if places != nil, let question = JSON.sent(AdoptionQuestion.self, bytes) {
-            answer(question, of: home)
+            answer(question, of: home, at: now)
         } else if let order = JSON.sent(AdoptionOrder.self, bytes),
             (0..<setup.workers).contains(order.worker)
         {

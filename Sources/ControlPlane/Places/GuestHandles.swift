@@ -36,6 +36,10 @@ struct GuestWorker {
         /// next home.
         var room = ""
         var negotiation: [UInt8]?
+        /// Time at which the next home was told that the transport goes on.
+        var promised: Instant?
+        /// Whether the present home is taking it over.
+        var isAdopted = false
     }
 
     /// Number that the home has given to this worker.

@@ -17,6 +17,7 @@ extension ControlPlane {
     mutating func expirePlaces(at now: Instant) {
         guard let deadline = places?.deadline, deadline <= now else { return }
         expireAdoptions(at: now)
+        expireMoves(at: now)
         expireOrphans(at: now)
         guard let places else { return }
         for (name, node) in places.nodes.sorted(by: { $0.key < $1.key }) {

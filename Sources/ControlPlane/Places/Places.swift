@@ -63,6 +63,7 @@ struct Places {
     var guests = Guests()
     /// Rooms of lost nodes that are about to go on here.
     var adoptions: [String: Adoption] = [:]
+    var moves = Moves()
     /// Fences that ask the link thread alone.
     var lastDenial: UInt64 = 0
 
@@ -75,12 +76,12 @@ struct Places {
     /// Denials of leases are fences of the link thread above those of guests.
     static let firstDenial: UInt64 = 1 << 62
 
-    /// Time of the next look at fences that are awaited, at rooms that are taken over, and at
-    /// guests of lost homes.
+    /// Time of the next look at fences that are awaited, at rooms that are taken over, at guests of
+    /// lost homes, and at participants that are to move.
     var deadline: Instant? {
         let fences = nodes.values.lazy.compactMap(\.due).min()
         let others = adoptions.values.map(\.until) + guests.lost.values.compactMap(\.until)
-        return ([fences].compactMap(\.self) + others).min()
+        return ([fences, moves.deadline].compactMap(\.self) + others).min()
     }
 }
 
@@ -289,14 +290,6 @@ extension ControlPlane {
         places?.nodes[node]?.isConnected = true
         // It gets leases when it has passed a first fence, for which it has as long as others.
         if !known.isLeaving, known.deniedAt != nil { places?.nodes[node]?.deniedAt = now }
-    }
-
-    /// Node for a participant that joins by way of a node; `nil` for this one.
-    func hostingNode(for caller: String?) -> String? {
-        guard let caller, caller != setup.node,
-            places?.nodes[caller]?.isConnected == true, places?.alive.contains(caller) == true
-        else { return nil }
-        return caller
     }
 
     /// Ends the transports at a node that is lost.

@@ -74,7 +74,7 @@ struct RoomStatistics {
         _ subscription: String?
     ) -> StatsGet.Result {
         var result = StatsGet.Result()
-        for transport in participant.transports {
+        for transport in participant.transports where !transport.isSuccessor {
             result.subscriptions += subscriptions(participant, transport, subscription)
             guard subscription == nil else { continue }
             result.transports.append(shown(participant, transport))

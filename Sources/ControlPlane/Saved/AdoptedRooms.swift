@@ -60,14 +60,26 @@ extension ControlPlane {
     /// Ends this node's copy of a room that goes on at another one: its transports close, and
     /// nobody hears of it.
     package mutating func abandon(_ name: String, at now: Instant) {
-        guard rooms[name] != nil else { return }
+        _ = abandon(name, keepingWorkersFrom: .max, at: now)
+    }
+
+    /// Ends this node's copy of a room without a word; returns what workers from a number on would
+    /// have been told, and are not.
+    mutating func abandon(
+        _ name: String,
+        keepingWorkersFrom first: Int,
+        at now: Instant
+    ) -> [Int: [WorkerCommand]] {
+        guard rooms[name] != nil else { return [:] }
         setTime(now)
         operations.silence(journals.underWay(name))
         let close = Room.Call.close(by: nil, reason: Room.EndReason.nodeLost)
-        guard var outcome = try? apply(close, in: RoomID(name)) else { return }
+        guard var outcome = try? apply(close, in: RoomID(name)) else { return [:] }
         outcome.change = outcome.change.silent
+        let kept = outcome.change.takeCommands(from: first)
         conclude(outcome, in: name, at: now)
         journals.abandon(name)
+        return kept
     }
 
     /// Events that are kept of a room, oldest first, with their numbers.

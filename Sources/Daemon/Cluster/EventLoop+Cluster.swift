@@ -20,7 +20,7 @@ extension EventLoop {
         do throws(IPCRefusal) {
             let request = try IPCRequest(line: line)
             if request.method == NodeList.name, let nodes = cluster?.core.list(at: now) {
-                control.show(nodes)
+                control.show(nodes, at: now)
             }
             cluster?.withCore { $0.receive(request, line: line, from: id.rawValue, at: now) }
             carryOutCluster(at: now)
@@ -125,6 +125,10 @@ extension EventLoop {
         case .abandonRoom(let room):
             control.abandon(room, at: now)
             carryOut(at: now)
+        case .letGo(let room):
+            control.handOver(room, at: now)
+            carryOut(at: now)
+        case .nodes(let nodes): control.show(nodes, at: now)
         case .adopt(let room): adopt(room, at: now)
         case .cancelAdoption(let room): control.cancelAdoption(of: room)
         case .event(let room, let seq, let name, let line):

@@ -91,6 +91,7 @@ struct MetricsNodes {
                 "sfud_node_rooms_taken_over_total", "Rooms of lost nodes that go on here.",
                 \.roomsTakenOver
             ),
+            ("sfud_node_rooms_let_go_total", "Rooms that were let go to others.", \.roomsLetGo),
             ("sfud_journal_writes_total", "Groups of changes in journals.", \.journalGroups),
             ("sfud_journal_snapshots_total", "Of those, snapshots.", \.journalSnapshots),
             ("sfud_journal_bytes_total", "Bytes of those groups.", \.journalBytes),

@@ -123,7 +123,7 @@ extension Cluster {
             let room = journaling.queue[next]
             next += 1
             guard journaling.rooms[room] != nil else { continue }
-            guard holds[room]?.stage == .held, holds[room]?.isDoubted == false else {
+            guard holds[room]?.isWritable == true else {
                 rest.append(room)
                 continue
             }
@@ -271,7 +271,7 @@ extension Cluster {
     ///
     /// This node has stood still for so long that others may have taken them.
     mutating func doubtHolds() {
-        for (room, hold) in holds where hold.stage == .held && !hold.isDoubted {
+        for (room, hold) in holds where hold.mayBeTaken && !hold.isDoubted {
             holds[room]?.isDoubted = true
             let number = nextNumber()
             registry.purposes[number] = .verify(room)

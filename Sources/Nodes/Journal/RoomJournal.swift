@@ -88,6 +88,9 @@ struct RoomJournal {
         return records
     }
 
+    /// Whether another node can read it with certainty (`RegistryJournal`: 64 MiB).
+    var isShort: Bool { recordBytes + bytes < 32 << 20 }
+
     /// Whether changes are still to be written.
     var isBehind: Bool { stored < change }
 

@@ -7,23 +7,18 @@ extension Room {
         _ call: Offer,
         _ transaction: inout RoomTransaction
     ) throws(CallError) -> Result {
-        var participant = try participant(call.participant)
+        let participant = try participant(call.participant)
         guard participant.mode != .signallingOnly else {
             throw .signallingOnly(participant.id)
         }
         guard state != .ended else { throw .eventEnded }
-        let present = participant.transports.first { $0.name == call.transport }
-        let transport: Transport
-        if let present {
-            transport = present
-        } else {
-            // A lost node would answer for nobody: the participant connects at the home.
-            if transaction.shared.isLost(participant.node) {
-                participant.node = nil
-                participants[participant.id] = participant
+        let present = transport(continuedBy: call, of: participant, transaction.shared)
+        let transport =
+            if let present {
+                present
+            } else {
+                try makeTransport(for: call, participant, &transaction)
             }
-            transport = try makeTransport(call.transport, participant, &transaction)
-        }
         var negotiation = negotiation(of: transport, &transaction)
         do throws(CallError) {
             let (answer, sources) = try negotiate(
@@ -33,6 +28,9 @@ extension Room {
                 &negotiation,
                 &transaction
             )
+            if present == nil {
+                endSuccessor(of: call.transport, of: call.participant, &transaction)
+            }
             let answered = adopt(answer, sources, call, transport, &transaction)
             placement.negotiated[transport.place] = NegotiatedState(
                 negotiation,
@@ -49,12 +47,14 @@ extension Room {
     }
 
     private func makeTransport(
-        _ name: String,
+        for call: Offer,
         _ participant: Participant,
         _ transaction: inout RoomTransaction
     ) throws(CallError) -> Transport {
         let limit = transaction.shared.limits.transportsPerParticipant
-        guard participant.transports.count < limit else {
+        let present = participant.transports.first { $0.name == call.transport }
+        guard present != nil || participant.transports.count(where: { !$0.isSuccessor }) < limit
+        else {
             throw .limitReached("transportsPerParticipant", limit)
         }
         // A returning participant is always let back; a first transport counts as a join.
@@ -62,11 +62,8 @@ extension Room {
             try transaction.shared.memory.refuseMore()
             try transaction.shared.load.refuseTransport()
         }
-        guard
-            let worker = placement.workerForTransport(
-                transaction.shared,
-                at: participant.node
-            ),
+        let node = destination(of: call, by: participant, transaction.shared)
+        guard let worker = placement.workerForTransport(transaction.shared, at: node),
             let id = transaction.shared.identifiers[worker].transports.allocate()
         else {
             throw .limitReached(
@@ -74,11 +71,11 @@ extension Room {
                 transaction.shared.identifiers[self.worker].transports.used
             )
         }
-        return Transport(
-            name: name,
-            place: TransportLocation(worker: worker, id: id),
-            connection: .connecting
-        )
+        let place = TransportLocation(worker: worker, id: id)
+        var transport = Transport(name: call.transport, place: place, connection: .connecting)
+        transport.site = Site(node: transaction.shared.node(of: worker))
+        if let present { transport.succeed(present, number: transaction.shared.random.next()) }
+        return transport
     }
 
     /// Returns what a transport's earlier offers have negotiated.
@@ -162,6 +159,7 @@ extension Room {
         } else {
             participants[id]?.transports.append(transport)
             participants[id]?.hasConnected = true
+            if !transport.isSuccessor { noteNode(of: transport, of: id, transaction.shared) }
             noteConnection(of: id, ifNone: .none)
             open(.transport(worker: worker, transport.place.id), for: id, &transaction)
         }
@@ -174,7 +172,7 @@ extension Room {
         return .answered(
             Answered(
                 sdp: answer.sdp,
-                transport: transport.name,
+                transport: transport.publicName,
                 media: lines(answer, of: id, transport)
             )
         )
@@ -207,7 +205,7 @@ extension Room {
         return answer
     }
 
-    private mutating func dropSlots(
+    mutating func dropSlots(
         _ ended: [SlotID],
         of id: String,
         _ transport: Transport,
@@ -313,7 +311,7 @@ extension Room {
                 mayPublish(publisher, track.kind, from: track.source).isOnStage
             {
                 let isScreen = track.source == .screen
-                line.stream = stream(of: id, transport.name, isScreen: isScreen)?.id
+                line.stream = stream(of: id, transport.publicName, isScreen: isScreen)?.id
             }
             lines.append(line)
         }

@@ -11,6 +11,8 @@ extension Room {
         /// Makes these the explicit subscriptions of a participant, and ends all others.
         case setSubscriptions(of: String, to: [Subscribe], by: String?)
         case offer(Offer)
+        /// Asks a participant to go to another node; `nil` is this one, and `name` its name.
+        case move(participant: String, to: String?, name: String)
         case closeTransport(participant: String, transport: String, by: String? = nil)
         case updateStream(String, audio: Bool?, video: Bool?, by: String? = nil)
         case unpublish(String, by: String?)
@@ -67,6 +69,15 @@ extension Room {
         package var streams: [String: StreamAttributesChange] = [:]
         package var audioFallback: Bool?
         package var actor: String?
+        /// Place of a new transport, instead of at the participant's node, which drains.
+        package var destination: Destination?
+
+        /// Other node; `nil`: this one.
+        package struct Destination: Sendable {
+            package var node: String?
+
+            package init(node: String?) { self.node = node }
+        }
 
         package init(
             participant: String,
@@ -178,7 +189,7 @@ extension Room.Call {
     /// Participant on whose behalf the call is made; `nil` for the signalling server itself.
     var actor: String? {
         switch self {
-        case .join, .leave, .subscribe, .follow: nil
+        case .join, .leave, .subscribe, .follow, .move: nil
         case .each(_, let actor): actor
         case .updateParticipant(_, _, let actor), .setSubscriptions(_, _, let actor): actor
         case .offer(let offer): offer.actor

@@ -70,6 +70,8 @@ extension Room {
         case .offer(let offer):
             try check(offer.actor, actsFor: offer.participant)
             return try self.offer(offer, &transaction)
+        case .move(let participant, let node, let name):
+            try move(participant, to: node, name, &transaction)
         case .closeTransport(let participant, let transport, let actor):
             try check(actor, actsFor: participant)
             try closeTransport(transport, of: participant, &transaction)

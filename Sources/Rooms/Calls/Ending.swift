@@ -38,7 +38,6 @@ extension Room {
         guard let participant = participants[id],
             let transport = participant.transports.first(where: { $0.name == name })
         else { return }
-        let worker = transport.place.worker
         for slot in transport.slots {
             let name = SlotName(transport: name, mid: slot.mid)
             stopFollowing(name, of: id, &transaction)
@@ -49,16 +48,26 @@ extension Room {
             end(stream: stream, reason, &transaction)
         }
         silence(transport, &transaction)
+        participants[id]?.transports.removeAll { $0.name == name }
+        close(transport, of: id, &transaction)
+        rank(id)
+    }
+
+    /// Closes a transport that its participant no longer has.
+    mutating func close(
+        _ transport: Transport,
+        of id: String,
+        _ transaction: inout RoomTransaction
+    ) {
+        let worker = transport.place.worker
         transaction.close(transport.place)
         for track in transport.tracks {
             free(.publication(worker: worker, track.publication), &transaction)
         }
         for slot in transport.slots { free(.slot(worker: worker, slot.id), &transaction) }
         free(.transport(worker: worker, transport.place.id), &transaction)
-        participants[id]?.transports.removeAll { $0.name == name }
         participants[id]?.session.end(transport.place)
         placement.ending[transport.place] = id
-        rank(id)
     }
 
     /// Closes the gates of a transport that is closed only after its end has been announced.

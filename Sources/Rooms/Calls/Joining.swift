@@ -92,6 +92,7 @@ extension Room {
         participant.connection = .none
         participant.mode = call.mode ?? participant.mode
         participant.node = call.node
+        participant.move = nil
         participants[participant.id] = participant
         moderation.hosts.expect(participant.id, at: transaction.shared.now)
         reconcile(publisher: participant.id, ending: EndReason.takeover, &transaction)

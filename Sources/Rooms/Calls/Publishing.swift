@@ -65,6 +65,7 @@ extension Room {
             throw .noSuchTransport(name)
         }
         transaction.isFenced = true
+        endSuccessor(of: name, of: id, &transaction)
         end(transport: name, of: id, EndReason.transportClosed, &transaction)
         noteConnection(of: id, ifNone: .none)
         reconcile(publisher: id, ending: EndReason.transportClosed, &transaction)

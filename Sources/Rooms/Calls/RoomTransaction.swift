@@ -92,5 +92,12 @@ extension Room {
             silent.announcements = []
             return silent
         }
+
+        /// Takes the commands for workers from a number on out of it.
+        package mutating func takeCommands(from first: Int) -> [Int: [WorkerCommand]] {
+            let taken = commands.filter { $0.key >= first }
+            commands = commands.filter { $0.key < first }
+            return taken
+        }
     }
 }

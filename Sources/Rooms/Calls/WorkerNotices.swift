@@ -105,6 +105,9 @@ extension Room {
             let index = participant.transports.firstIndex(where: { $0.place == place })
         else { return }
         let name = participant.transports[index].name
+        guard !participant.transports[index].isSuccessor else {
+            return take(what, ofSuccessor: participant.transports[index], of: id, &transaction)
+        }
         let connection: Connection =
             switch what {
             case .connected, .reconnected: .connected
@@ -123,6 +126,7 @@ extension Room {
         case .reconnected: resume(id, name, &transaction)
         case .disconnected:
             end(transport: name, of: id, EndReason.disconnected, &transaction)
+            promoteSuccessor(of: name, of: id)
             noteConnection(of: id, ifNone: .disconnected)
             noteLoss(of: id, at: transaction.shared.now)
             moderation.hosts.expect(id, at: transaction.shared.now)
@@ -148,7 +152,7 @@ extension Room {
         }
     }
 
-    private func resume(_ id: String, _ transport: String, _ transaction: inout RoomTransaction) {
+    func resume(_ id: String, _ transport: String, _ transaction: inout RoomTransaction) {
         for subscription in watchers(of: id, transport) {
             transaction.announce(
                 .subscriptionReconnected(subscription),

@@ -30,6 +30,13 @@ extension Room {
         package internal(set) var streams: [String] = []
         /// Other node to which the participant connects; `nil` for this one.
         package internal(set) var node: String?
+        /// Place where the participant has been asked to go; `nil` unless it is still to go there.
+        package internal(set) var move: Move?
+
+        /// Node of one of its transports; `nil`: this one.
+        func node(of transport: Transport) -> String? {
+            transport.site.map(\.node) ?? node
+        }
 
         package var isListed: Bool { admitted }
         /// Whether it is a moderator who has been admitted.
@@ -46,7 +53,7 @@ extension Room {
 
     /// WebRTC transport of a participant (ICE and DTLS).
     package struct Transport: Sendable, Codable {
-        package let name: String
+        package internal(set) var name: String
         package internal(set) var place: TransportLocation
         package internal(set) var connection: Connection
         package internal(set) var tracks: [Track] = []
@@ -58,6 +65,10 @@ extension Room {
         /// Attributes of the camera's and the screen's stream.
         var camera = StreamAttributes()
         var screen = StreamAttributes()
+        /// Name of the transport whose place this one takes once it is connected; `nil` for most.
+        var succeeds: String?
+        /// Node where it is; `nil` for a transport that is older than this record of it.
+        var site: Site?
 
         /// Default name of a transport.
         package static let defaultName = "main"
@@ -159,6 +170,13 @@ extension Room {
         /// Needed encodings as last announced to the publisher; initially all.
         var announcedDemand = UInt8.max
         var subscribers: Set<UInt64> = []
+
+        /// Goes on at another worker, where it carries nothing yet.
+        mutating func move(to place: TransportLocation) {
+            worker = place.worker
+            audio = nil
+            video = nil
+        }
 
         package var isListed: Bool { true }
 

@@ -96,6 +96,8 @@ extension Room {
     package enum MoveReason: String, Hashable, Sendable {
         /// The node that had the room was lost.
         case nodeLost = "node-lost"
+        /// The node where the participant is connected drains.
+        case drain
     }
 
     /// Reason word for the end or interruption of a subscription.

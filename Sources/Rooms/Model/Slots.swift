@@ -52,7 +52,7 @@ extension Room {
         isForBoth: Bool
     ) -> SlotName? {
         var first: SlotName?
-        for transport in participant.transports {
+        for transport in participant.transports where !transport.isSuccessor {
             for slot in transport.slots where slot.kind == kind && slot.isFree {
                 let name = SlotName(transport: transport.name, mid: slot.mid)
                 let hasPartner = transport.slots.contains { partner in
@@ -74,7 +74,7 @@ extension Room {
         of participant: Participant,
         following: Bool = false
     ) throws(CallError) -> SlotName {
-        for transport in participant.transports {
+        for transport in participant.transports where !transport.isSuccessor {
             for slot in transport.slots where slot.mid == mid && slot.kind == kind {
                 if slot.follows {
                     guard following else {

@@ -55,6 +55,12 @@ struct NegotiatedTransport: Sendable, Codable {
         )
     }
 
+    /// Whether attributes have the same fingerprints, or none that can be read.
+    func hasFingerprints(of attributes: TransportAttributes) -> Bool {
+        guard let others = try? Self.fingerprints(attributes, line: 0) else { return true }
+        return Set(others) == Set(fingerprints)
+    }
+
     /// Returns the fingerprints with a supported hash function; any of them may match (RFC 8122
     /// §5).
     private static func fingerprints(

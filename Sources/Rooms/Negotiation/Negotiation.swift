@@ -16,6 +16,8 @@ package struct Negotiation: Sendable, Codable {
         var version: UInt64
         var transport: NegotiatedTransport
         var ssrcs: SSRCGenerator
+        /// `sess-id` of the client's last offer, which a peer connection keeps (RFC 8829 §5.2.1).
+        var offered: UInt64?
     }
 
     package init(local: LocalParameters) { self.local = local }
@@ -51,6 +53,17 @@ package struct Negotiation: Sendable, Codable {
             }
         }
         return true
+    }
+
+    /// Whether an offer comes from another peer connection than those before: it has another
+    /// certificate (RFC 8842 §4), or is of another session (RFC 8829 §5.2.1).
+    func isOfAnotherPeer(_ offer: String) -> Bool {
+        guard let session, let description = try? SessionDescription(offer),
+            let offered = try? OfferedLines(description),
+            offered.lines.contains(where: { $0.content != nil })
+        else { return false }
+        return session.offered.map { $0 != description.identifier } ?? false
+            || !session.transport.hasFingerprints(of: description.transport(of: offered))
     }
 
     /// Answers an offer, the first or a later one.
@@ -94,6 +107,7 @@ package struct Negotiation: Sendable, Codable {
         let isICERestart =
             self.session.map { $0.transport.ice != session.transport.ice } ?? false
         let ended = mediaDirections.ended(of: lines)
+        session.offered = description.identifier
         self.session = session
         lines = mediaDirections.lines
         return Answer(
@@ -132,14 +146,9 @@ package struct Negotiation: Sendable, Codable {
             session.version += 1
             return session
         }
-        let tagged = offered.lines[offered.tagged].media
-        let first = description.bundles.first?.mids.first
-        let suggested = description.media.first { $0.mid == first }
-        var attributes = tagged.transport.completed(by: description.transport)
-        if let suggested { attributes = attributes.completed(by: suggested.transport) }
         let transport = try NegotiatedTransport(
-            attributes,
-            line: tagged.line,
+            description.transport(of: offered),
+            line: offered.lines[offered.tagged].media.line,
             previous: session?.transport,
             random: &random
         )
@@ -155,5 +164,18 @@ package struct Negotiation: Sendable, Codable {
         session.version += 1
         session.transport = transport
         return session
+    }
+}
+
+extension SessionDescription {
+    /// Attributes of the transport that carries the bundle.
+    fileprivate func transport(of offered: OfferedLines) -> TransportAttributes {
+        let tagged = offered.lines[offered.tagged].media
+        let first = bundles.first?.mids.first
+        var attributes = tagged.transport.completed(by: transport)
+        if let suggested = media.first(where: { $0.mid == first }) {
+            attributes = attributes.completed(by: suggested.transport)
+        }
+        return attributes
     }
 }

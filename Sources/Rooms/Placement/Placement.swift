@@ -21,6 +21,8 @@ extension Room {
         /// Workers that have transports of the room, in order; its first worker if none has.
         var workers: [Int] { population.isEmpty ? [firstWorker] : population.keys.sorted() }
 
+        func hasTransports(in worker: Int) -> Bool { population[worker] != nil }
+
         func owner(of resource: WorkerResource) -> String? { owners[resource] }
 
         /// Returns the worker for a new transport of a participant at this node or at another one,
@@ -86,6 +88,15 @@ extension Room {
 
     /// Workers that have transports of the room, in order; its first worker if none has.
     package var workers: [Int] { placement.workers }
+
+    /// Whether a recording, a live stream or an RTP forward runs that does not begin again by
+    /// itself where the room goes on.
+    package var hasLastingOutputs: Bool { taps.ids.contains { !isAutomatic($0) } }
+
+    /// Whether a transport of the room is in one of these workers.
+    package func hasTransports(in workers: Range<Int>) -> Bool {
+        placement.workers.contains { workers.contains($0) && placement.hasTransports(in: $0) }
+    }
 
     /// Returns the transports of the room in a worker, in the order of their participants.
     package func transports(in worker: Int) -> [TransportID] {

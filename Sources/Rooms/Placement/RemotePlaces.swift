@@ -83,6 +83,9 @@ extension Room.Shared {
         node.map { remote?.lost.contains($0) == true } ?? false
     }
 
+    /// Other node of a worker; `nil` for this one.
+    func node(of worker: Int) -> String? { remote?.name(of: worker)?.node }
+
     /// Makes the pools of places up to a number, for handles that a restored room has there.
     package mutating func addPools(upTo end: Int, _ pools: WorkerIdentifiers) {
         while identifiers.count < end { identifiers.append(pools) }

@@ -52,9 +52,10 @@ extension Room {
         guard settings.kind.isLiveEvent else { return }
         guard let host = participants[id] else { return moderation.hosts.remove(id) }
         let claims = host.transports.contains { transport in
-            transport.tracks.contains {
-                !$0.withdrawn && mayPublish(host, $0.kind, from: $0.source).claimsHostPlace
-            }
+            !transport.isSuccessor
+                && transport.tracks.contains {
+                    !$0.withdrawn && mayPublish(host, $0.kind, from: $0.source).claimsHostPlace
+                }
         }
         if claims { return moderation.hosts.add(id) }
         guard moderation.hosts.isExpected(id), mayHost(host) else {
@@ -178,7 +179,8 @@ extension Room {
         _ transport: Transport,
         isScreen: Bool
     ) -> [Track] {
-        transport.tracks.filter { track in
+        guard !transport.isSuccessor else { return [] }
+        return transport.tracks.filter { track in
             (track.source == .screen) == isScreen && !track.withdrawn
                 && mayPublish(publisher, track.kind, from: track.source).isOnStage
         }

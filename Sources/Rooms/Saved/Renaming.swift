@@ -54,7 +54,7 @@ extension Room.ForeignParts {
                 handles.publications = transport.tracks.map(\.publication)
                 handles.slots = transport.slots.map(\.id)
                 return Transport(
-                    node: participant.node,
+                    node: participant.node(of: transport),
                     place: transport.place,
                     handles: handles,
                     connection: transport.connection
@@ -141,9 +141,12 @@ extension Room.SavedParticipant {
         var participant = participant
         for index in participant.transports.indices {
             try participant.transports[index].rename(renaming)
+            let node = self.participant.node(of: self.participant.transports[index])
+            participant.transports[index].site = Room.Site(node: node == own ? nil : node)
         }
         let goesOn = self.participant.transports.contains { renaming.kept.contains($0.place) }
         if !goesOn || participant.node == own { participant.node = nil }
+        if participant.move?.node == own { participant.move?.node = nil }
         return Self(participant: participant, following: following)
     }
 

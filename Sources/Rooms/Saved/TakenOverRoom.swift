@@ -141,7 +141,14 @@ extension Room {
     ) {
         let people = participants.values.sorted { $0.birth < $1.birth }
         let lost = people.map { participant in
-            (participant.id, participant.transports.map(\.place).filter { !kept.contains($0) })
+            let places = participant.transports.filter { !$0.isSuccessor }.map(\.place)
+            return (participant.id, places.filter { !kept.contains($0) })
+        }
+        for participant in people {
+            let gone = participant.transports.filter { $0.isSuccessor && !kept.contains($0.place) }
+            for transport in gone {
+                take(.disconnected(.nodeLost), of: transport.place, &transaction)
+            }
         }
         for (participant, places) in lost where !places.isEmpty {
             let wanted = Event.moveWanted(participant: participant, node: node, reason)

@@ -208,7 +208,7 @@ struct RandomWalk {
                 }
             case .log, .close: break
             case .save(let changes): for change in changes { saved[change.key] = change.value }
-            case .subscribe, .serverEvent, .statistics, .exit, .upgrade, .place:
+            case .subscribe, .serverEvent, .statistics, .exit, .upgrade, .handOver, .place:
                 disagree("unasked for: \(output)")
             }
         }

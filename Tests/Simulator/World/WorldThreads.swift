@@ -125,7 +125,7 @@ extension World {
             for change in changes where !strikes(.lostRecord, oneIn: 20) {
                 saved[change.key] = change.value
             }
-        case .serverEvent, .statistics, .log, .close, .exit, .upgrade, .place: break
+        case .serverEvent, .statistics, .log, .close, .exit, .upgrade, .place, .handOver: break
         }
     }
 

@@ -322,7 +322,7 @@ extension SimulatedDaemon {
                 if keepsFlows { flowsAtReply[id] = flows }
             case .commands(let worker, let commands): workers[worker].mailbox += commands
             case .event, .serverEvent, .statistics, .subscribe, .log, .close, .exit, .upgrade,
-                .save, .place:
+                .save, .place, .handOver:
                 break
             }
         }

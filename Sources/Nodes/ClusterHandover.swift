@@ -1,0 +1,128 @@
+package import RTP
+
+// Rooms that are let go while their home still runs: another node takes them over.
+extension Cluster {
+    /// Lets a room go to another node; nothing happens if that is not possible now.
+    ///
+    /// Calls wait meanwhile. When the journal has everything, the room's record says that the room
+    /// is left, and the others take it over like that of a lost node.
+    package mutating func handOver(_ room: String, at now: Instant) {
+        guard isSynced, members.isCurrent(at: now), !journaling.isAway, members.takesRooms,
+            unwanted[room].map({ $0 <= now }) ?? true, journaling.rooms[room]?.isShort == true,
+            let hold = holds[room], hold.stage == .held, hold.exists, !hold.isDoubted,
+            !hold.isWriting, hold.waiting.isEmpty, journaling.rooms[room]?.isTooLong != true
+        else { return }
+        unwanted[room] = nil
+        let until = now.advanced(milliseconds: Self.leaveMilliseconds)
+        holds[room]?.stage = .leaving(until: until)
+        pursue(room, at: now)
+    }
+
+    /// Marks a room as left once its journal is complete.
+    mutating func leave(_ room: String, at now: Instant) {
+        guard let known = directory[room], !known.record.ended else {
+            return stay(room, at: now)
+        }
+        // The mark was stored, though the broker did not say so.
+        let isTaken = !isOwn(known.record) && known.record.term > holds[room]?.term ?? 0
+        if isTaken || known.record.isLeft == true { return letGo(room, at: now) }
+        guard isOwn(known.record) else { return stay(room, at: now) }
+        // A call under way may be answered here, and nowhere else.
+        let isBusy = guests.values.contains { $0.call?.room == room }
+        guard !isBusy, journaling.rooms[room]?.isComplete == true else { return }
+        var record = known.record
+        record.isLeft = true
+        holds[room]?.mayBeLeft = true
+        request(room, record, .revision(known.revision), for: .leave(room))
+    }
+
+    /// Keeps a room after all, and executes the calls that have waited.
+    mutating func stay(_ room: String, at now: Instant) {
+        holds[room]?.stage = .held
+        let waiting = holds[room]?.waiting ?? []
+        holds[room]?.waiting = []
+        if let known = directory[room] {
+            reconcile(room, revision: known.revision, isWiped: false, at: now)
+        } else {
+            holds[room]?.stage = .claiming(until: nil)
+            pursue(room, at: now)
+        }
+        for call in waiting { route(call, at: now) }
+    }
+
+    /// Takes the outcome of such a mark.
+    mutating func noteLeft(_ room: String, _ outcome: RegistryOutcome, at now: Instant) {
+        holds[room]?.isWriting = false
+        switch outcome {
+        case .stored(let revision):
+            let isHere = holds[room]?.isWritable == true || holds[room]?.isDoubted == true
+            if let known = directory[room], isOwn(known.record), known.revision < revision {
+                directory[room]?.record.isLeft = true
+                directory[room]?.revision = revision
+            }
+            if isHere { letGo(room, at: now) } else { pursue(room, at: now) }
+        case .conflict: check(room)
+        case .failed, .absent, .found, .journal:
+            holds[room]?.retry = now.advanced(milliseconds: Self.retryMilliseconds)
+        }
+    }
+
+    /// Ends what this node has of a room that is marked as left.
+    private mutating func letGo(_ room: String, at now: Instant) {
+        guard let hold = holds.removeValue(forKey: room) else { return }
+        let journal = journaling.rooms.removeValue(forKey: room)
+        counters.roomsLetGo &+= 1
+        log("room let go", ["room": room])
+        moveCalls(of: room, journal, at: now)
+        emit(.letGo(room))
+        let told = journal?.told ?? 0
+        if let record = directory[room]?.record, !isOwn(record) {
+            noteMove(of: room, to: record.home, seen: told, at: now)
+        } else {
+            // For when the new home tells more.
+            leftPositions[room] = told
+            noteOrphan(room, at: now)
+        }
+        for call in hold.waiting { route(call, at: now) }
+    }
+
+    /// Time for which a room's calls wait for its journal before it is let go.
+    private static let leaveMilliseconds: Int64 = 2_000
+    /// Time for which a room stays that nobody took when it was let go.
+    static let unwantedMilliseconds: Int64 = 60_000
+}
+
+extension Members {
+    /// Whether another node takes rooms that are let go.
+    fileprivate var takesRooms: Bool {
+        table.contains { name, member in
+            name != own && !member.isLost && member.record.state == .up
+                && member.record.places ?? 0 > 0
+        }
+    }
+}
+
+extension Hold {
+    /// Whether another node may take the room from this one while this one stands still.
+    var mayBeTaken: Bool {
+        switch stage {
+        case .held, .leaving, .restoring: true
+        case .claiming, .burying, .releasing: false
+        }
+    }
+
+    /// Whether the room's journal may be written.
+    var isWritable: Bool {
+        switch stage {
+        case .held, .leaving: !isDoubted
+        case .claiming, .restoring, .burying, .releasing: false
+        }
+    }
+}
+
+extension RoomJournal {
+    /// Whether it has all that has happened, and nothing waits for it.
+    fileprivate var isComplete: Bool {
+        !isBehind && !needsSnapshot && writing == nil && !isResolving && held.isEmpty
+    }
+}

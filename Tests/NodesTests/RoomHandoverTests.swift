@@ -1,0 +1,173 @@
+import Contract
+import JSON
+import Testing
+
+@testable import Nodes
+
+/// Rooms that their homes let go while they run, in virtual time.
+@Suite struct RoomHandoverTests {
+    /// A room at `a` with three people, whose events all nodes hear.
+    private func room(_ names: [String] = ["a", "b", "c"]) -> NodeWorld {
+        let world = NodeWorld(names)
+        world.call("a", "room.create", ["room": "r"])
+        for name in names { world.call(name, "events.subscribe", [:], connection: 9) }
+        world.run(milliseconds: 100)
+        join(world, "a", 1...3)
+        world.run(milliseconds: 200)
+        for name in names { world[name].inbox[1] = nil }
+        return world
+    }
+
+    private func join(_ world: NodeWorld, _ node: String, _ numbers: ClosedRange<Int>) {
+        for number in numbers {
+            let params: JSON = ["room": "r", "participant": .string("p\(number)")]
+            world.call(node, "participant.join", params, id: Int64(100 + number), connection: 5)
+        }
+    }
+
+    private func handOver(_ world: NodeWorld) {
+        world.deliver(to: NodeWorld.name("a")) { $0.cluster.handOver("r", at: world.now) }
+    }
+
+    private func people(_ world: NodeWorld, _ node: String) -> [String] {
+        (world[node].records["r"]?.keys ?? [:].keys).filter { $0.hasPrefix("p/") }.sorted()
+    }
+
+    /// Everybody has heard the same, each event once.
+    private func expectOneStory(_ world: NodeWorld, _ count: Int) {
+        for node in world.nodes.values where !node.isDead {
+            let seqs = world.events(node.name.rawValue, connection: 9)
+                .compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }
+            #expect(seqs == Array((seqs.first ?? 0)...count), "\(node.name)")
+        }
+    }
+
+    @Test func `a room goes to another node, and calls wait meanwhile`() throws {
+        let world = room()
+        join(world, "b", 4...4)
+        handOver(world)
+        join(world, "a", 5...5)
+        for name in ["a", "b", "c"] { world.call(name, "room.get", ["room": "r"]) }
+        world.run(milliseconds: 1_000)
+        let home = try #require(world.homes(of: "r").first)
+        #expect(world.homes(of: "r").count == 1 && home != "a")
+        #expect(world.recordedHome(of: "r") == home && world.recordedTerm(of: "r") == 2)
+        for name in ["a", "b", "c"] {
+            let reply = try #require(world.replies(name).first)
+            #expect(world.replies(name).count == 1 && ["ok at a", "ok at \(home)"].contains(reply))
+        }
+        #expect(people(world, home) == ["p/p1", "p/p2", "p/p3", "p/p4", "p/p5"])
+        for name in ["a", "b"] {
+            #expect(world.replies(name, connection: 5).allSatisfy { $0.hasPrefix("ok at") })
+        }
+        #expect(world["a"].placed.contains("let go r") && world["a"].warnings.isEmpty)
+        #expect(world["a"].cluster.counters.roomsLetGo == 1)
+        #expect(world["a"].cluster.peers[NodeWorld.name("a")] == nil)
+        join(world, "a", 6...6)
+        world.run(milliseconds: 200)
+        #expect(people(world, home).last == "p/p6")
+        // Creation, six joins, and what a takeover tells.
+        expectOneStory(world, 8)
+    }
+
+    @Test func `a room that nobody takes comes back`() {
+        let world = room(["a", "b"])
+        var load = NodeLoad()
+        load.places = 0
+        handOver(world)
+        world["b"].cluster.note(load, at: world.now)
+        world.run(milliseconds: 500)
+        world.call("b", "room.get", ["room": "r"])
+        world.run(milliseconds: 1_800)
+        #expect(world.homes(of: "r") == [])
+        world.run(milliseconds: 700)
+        #expect(world.homes(of: "r") == ["a"])
+        #expect(world.replies("b") == ["ok at a"])
+        #expect(people(world, "a") == ["p/p1", "p/p2", "p/p3"])
+        // It stays, though there would be a place now.
+        load.places = 1
+        world["b"].cluster.note(load, at: world.now)
+        world.run(milliseconds: 1_000)
+        handOver(world)
+        world.run(milliseconds: 1_000)
+        #expect(world.homes(of: "r") == ["a"])
+        join(world, "b", 4...4)
+        world.run(milliseconds: 500)
+        expectOneStory(world, 6)
+    }
+
+    @Test(arguments: [true, false])
+    func `a room stays where no other node has a place for it`(isFull: Bool) {
+        let world = room(["a", "b"])
+        var load = NodeLoad()
+        if isFull { load.places = 0 } else { load.state = .draining }
+        world["b"].cluster.note(load, at: world.now)
+        world.run(milliseconds: 1_000)
+        handOver(world)
+        world.run(milliseconds: 3_000)
+        #expect(world["a"].cluster.counters.roomsLetGo == 0)
+        #expect(world.homes(of: "r") == ["a"])
+    }
+
+    @Test func `without the registry a room stays`() {
+        let world = room()
+        world.setAway(true)
+        handOver(world)
+        world.run(milliseconds: 300)
+        world.call("a", "room.get", ["room": "r"], id: 7)
+        world.run(milliseconds: 4_000)
+        #expect(world.homes(of: "r") == ["a"])
+        #expect(world.replies("a") == ["ok at a"])
+        handOver(world)
+        world.run(milliseconds: 100)
+        world.setAway(false)
+        world.run(milliseconds: 3_000)
+        #expect(world.homes(of: "r") == ["a"])
+        #expect(world.recordedHome(of: "r") == "a")
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `a mark of which the answer is lost ends nothing`(seed: UInt64) {
+        let world = NodeWorld(["a", "b"], seed: seed)
+        world.call("a", "room.create", ["room": "r"])
+        for name in ["a", "b"] { world.call(name, "events.subscribe", [:], connection: 9) }
+        world.run(milliseconds: 300)
+        world.lossChance = 0.7
+        handOver(world)
+        world.run(milliseconds: 60)
+        world.call("a", "room.get", ["room": "r"], id: 7)
+        world.run(milliseconds: 3_000)
+        world.lossChance = 0
+        world.run(milliseconds: 8_000)
+        let homes = world.homes(of: "r")
+        #expect(homes.count == 1 && world.recordedHome(of: "r") == homes.first)
+        #expect(world.replies("a").count == 2)
+        join(world, "b", 1...1)
+        world.run(milliseconds: 500)
+        #expect(people(world, homes.first ?? "a") == ["p/p1"])
+    }
+
+    @Test func `a home that dies as it lets a room go loses nothing`() {
+        for wait in stride(from: Int64(0), through: 40, by: 5) {
+            let world = room()
+            handOver(world)
+            world.run(milliseconds: wait)
+            world.kill("a")
+            world.run(milliseconds: 6_000)
+            let homes = world.homes(of: "r")
+            #expect(homes.count == 1, "after \(wait) ms")
+            #expect(people(world, homes.first ?? "b") == ["p/p1", "p/p2", "p/p3"], "\(wait) ms")
+        }
+    }
+
+    @Test func `a room that has just been told to go cannot be told again`() {
+        let world = room()
+        handOver(world)
+        handOver(world)
+        world.run(milliseconds: 1_500)
+        handOver(world)
+        world.run(milliseconds: 1_500)
+        #expect(world["a"].cluster.counters.roomsLetGo == 1)
+        #expect(world.recordedTerm(of: "r") == 2)
+    }
+}
