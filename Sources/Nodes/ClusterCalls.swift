@@ -125,6 +125,8 @@ extension Cluster {
     /// Whether a room has ended with its home.
     func isOver(_ record: RoomRecord, at now: Instant) -> Bool {
         if record.ended || record.isLeft == true { return true }
+        // An earlier life of this node: its record may not have been overwritten yet.
+        if record.home == setup.name, record.boot != setup.boot { return true }
         if members[record.home] == nil {
             // Its node's record may come a moment later, after the registry was lost.
             return registry.syncedSince.map {

@@ -50,6 +50,20 @@ import Testing
         #expect(world.homes(of: "r") == ["b"])
     }
 
+    @Test(arguments: [20, 22, 25, 40] as [Int64])
+    func `a node that begins again may be asked at once for its former rooms`(wait: Int64) {
+        let world = NodeWorld(["a", "b"])
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 100)
+        world.kill("a")
+        world.start("a")
+        world.run(milliseconds: wait)
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 3_000)
+        #expect(world.replies("a") == ["already-exists"])
+        #expect(world.homes(of: "r").count == 1)
+    }
+
     @Test func `a call that was sent to a lost node is executed once`() throws {
         let world = NodeWorld(["a", "b"])
         world.call("a", "room.create", ["room": "r"])
