@@ -232,6 +232,8 @@ package struct Cluster {
             holds[restoring]?.waiting.append(call)
             return
         }
+        // The room may come back, and its next home has to have it before it is asked.
+        if let left = leftRoom(of: call) { return wait(call, for: left, at: lastActive) }
         switch call.origin {
         case .peer(let guest):
             if tookEffect(call, named: guests[guest]?.name) { return }

@@ -67,6 +67,18 @@ extension Cluster {
         }
     }
 
+    /// Returns a room that this node has let go and nobody has taken, if a subscription asks for its
+    /// missed events.
+    func leftRoom(of call: PendingCall) -> String? {
+        guard call.request.method == EventsSubscribe.name,
+            let asked = call.request.params["since"], case .object(let since) = asked
+        else { return nil }
+        return since.keys.sorted().first { room in
+            guard holds[room] == nil, let record = directory[room]?.record else { return false }
+            return record.isLeft == true && isOwn(record) && orphans[room] != nil
+        }
+    }
+
     /// Leaves the rooms that have gone from here to other homes out of another node's question for
     /// missed events: it asks there next.
     func withoutMovedRooms(_ call: PendingCall) -> PendingCall {
