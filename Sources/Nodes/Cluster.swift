@@ -39,7 +39,7 @@ package struct Cluster {
     var beat: UInt64 = 0
     private var nextTick: Instant
     /// Time at which this node did something last.
-    private var lastActive: Instant
+    private(set) var lastActive: Instant
     private var nextTidy: Instant
     private var nextBeat: Instant
     /// Unix time in seconds, for events that this node makes.

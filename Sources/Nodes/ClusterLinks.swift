@@ -263,6 +263,9 @@ extension Cluster {
         for (number, call) in (peers[node]?.calls ?? [:]).sorted(by: { $0.key < $1.key })
         where call.boot != boot {
             peers[node]?.remove(number)
+            if let subscriber = call.subscriber, let room = call.movedRoom {
+                peers[node]?.awaited[room]?.remove(subscriber)
+            }
             if call.subscriber == nil, let room = call.call.room,
                 holds[room] != nil || directory[room]?.record.ended == false
             {

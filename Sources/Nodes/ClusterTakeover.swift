@@ -55,15 +55,22 @@ extension Cluster {
         if !orphans.isEmpty { places -= holds.values.count { $0.takesOver && !$0.exists } }
         for (room, orphan) in orphans {
             guard isOrphan(room, at: now) else {
-                orphans[room] = nil
-                for (call, _) in orphan.waiting { route(call, at: now) }
+                let waiting = orphans.removeValue(forKey: room)?.waiting ?? []
+                for (call, _) in waiting { route(call, at: now) }
                 continue
             }
             let late = orphan.waiting.filter { $0.until <= now }
             if !late.isEmpty {
                 orphans[room]?.waiting.removeAll { $0.until <= now }
                 let home = directory[room]?.record.home ?? setup.name
-                for (call, _) in late { refuse(call, .nodeUnreachable(home)) }
+                for (call, _) in late {
+                    // A subscription is for other rooms, too.
+                    guard call.room != nil else {
+                        execute(call)
+                        continue
+                    }
+                    refuse(call, .nodeUnreachable(home))
+                }
             }
             guard isSynced, places > 0, members.isCurrent(at: now),
                 let lost = directory[room]?.record.home,

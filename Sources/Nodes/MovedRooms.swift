@@ -74,8 +74,11 @@ extension Cluster {
             let asked = call.request.params["since"], case .object(let since) = asked
         else { return nil }
         return since.keys.sorted().first { room in
-            guard holds[room] == nil, let record = directory[room]?.record else { return false }
-            return record.isLeft == true && isOwn(record) && orphans[room] != nil
+            guard holds[room] == nil, let record = directory[room]?.record, !record.ended,
+                let orphan = orphans[room]
+            else { return false }
+            return record.isLeft == true && isOwn(record)
+                && lastActive.milliseconds(since: orphan.since) < Self.linkMilliseconds / 2
         }
     }
 

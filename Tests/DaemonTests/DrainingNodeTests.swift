@@ -77,6 +77,15 @@ import Testing
         #expect(call.asked.count == count, "there is nowhere to go")
     }
 
+    @Test func `who does not move is asked again after half a minute`() throws {
+        var call = try MovingCall()
+        call.show(draining: ["b"])
+        call.world.run(milliseconds: 29_000)
+        #expect(call.asked == ["p a drain"])
+        call.world.run(milliseconds: 2_000)
+        #expect(call.asked.count == 2 && call.asked.allSatisfy { $0.hasPrefix("p ") })
+    }
+
     @Test func `nobody joins at a node that drains, if there is another`() throws {
         var call = try MovingCall()
         call.show(draining: ["b"])

@@ -274,6 +274,25 @@ import Testing
         try call.end()
     }
 
+    @Test func `who loses the old connection in mid-move may begin again`() throws {
+        var call = try MovingCall()
+        call.show(draining: ["b"])
+        call.world.run(milliseconds: 100)
+        _ = try call.offerOfPublisher(peer: 2)
+        let old = try #require(call.worker("b").transports.keys.first)
+        call.world.tell(.transport(old, .disconnected(.timeout)), of: "b")
+        let again = try call.offerOfPublisher(peer: 3)
+        #expect(again.sdp.contains("127.0.0.1 5004"))
+        #expect(try call.worker("a").transports.count == 3)
+        let newest = try #require(
+            call.worker("a").transports.keys.max { $0.index < $1.index }
+        )
+        call.world.tell(.transport(newest, .connected), of: "a")
+        #expect(try call.worker("a").transports.count == 2)
+        #expect(try call.get("p").connection == .connected)
+        try call.end()
+    }
+
     @Test func `a new connection that fails leaves the old one alone`() throws {
         var call = try MovingCall()
         call.show(draining: ["b"])

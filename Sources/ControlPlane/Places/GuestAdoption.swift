@@ -106,7 +106,7 @@ extension ControlPlane {
     /// not heard.
     mutating func end(_ adoption: AdoptionEnd, of home: String, at now: Instant) {
         endRest(of: adoption, by: home, at: now)
-        places?.guests.homes[home]?.settle(adoption.room)
+        places?.guests.homes[home]?.settle(adoption)
         guard let known = places?.guests.homes[home], let worker = adoption.worker,
             let heirs = known.workers[worker]
         else { return }
@@ -233,13 +233,12 @@ extension Guests.Home {
         }
     }
 
-    /// Notes that the takeover of a room is over.
-    fileprivate mutating func settle(_ room: String) {
-        for worker in Array(workers.keys) {
-            for (id, objects) in workers[worker]?.objects ?? [:]
-            where objects.isAdopted && objects.room == room {
-                workers[worker]?.objects[id]?.isAdopted = false
-            }
+    /// Notes that the takeover of a room's transports in one worker is over.
+    fileprivate mutating func settle(_ adoption: AdoptionEnd) {
+        guard let worker = adoption.worker else { return }
+        for (id, objects) in workers[worker]?.objects ?? [:]
+        where objects.isAdopted && objects.room == adoption.room {
+            workers[worker]?.objects[id]?.isAdopted = false
         }
     }
 }

@@ -41,6 +41,8 @@ struct Moves {
     /// Time between two questions: who moves needs a handshake at another node.
     fileprivate static let paceMilliseconds: Int64 = 20
     fileprivate static let lookMilliseconds: Int64 = 500
+    /// Time after which somebody who has not moved is asked again.
+    fileprivate static let reminderMilliseconds: Int64 = 30_000
     /// Times after which what is left of a room that was let go ends at other nodes: first what no
     /// home has asked about, before one counts a node as silent (`Adoption.patienceMilliseconds`);
     /// then the rest.
@@ -168,7 +170,7 @@ extension ControlPlane {
         for (home, known) in (places?.guests.homes ?? [:]).sorted(by: { $0.key < $1.key }) {
             for (_, guests) in known.workers.sorted(by: { $0.key < $1.key }) {
                 let gone = guests.objects.keys.map {
-                    RemoteEvent.transport($0, .disconnected(.nodeLost))
+                    RemoteEvent.transport($0, .disconnected(.timeout))
                 }
                 tellHome(home, guests.place, gone, at: now)
             }
@@ -197,6 +199,10 @@ extension ControlPlane {
 
     private func isToBeAsked(_ participant: Room.Participant, _ since: Instant) -> Bool {
         guard let move = participant.move, move.asked >= since else { return true }
+        // A client that did not hear of it, or did not succeed.
+        let isMoving = participant.transports.contains(where: \.isSuccessor)
+        let age = shared.now.milliseconds(since: move.asked)
+        if age >= Moves.reminderMilliseconds, !isMoving { return true }
         let own = setup.node ?? ""
         let node = move.node ?? own
         if places?.moves.draining[node] != nil { return true }

@@ -47,9 +47,10 @@ extension Room {
         if let successor {
             return isOfAnotherPeer(call, than: successor) ? nil : successor
         }
-        guard let move = participant.move, move.node != shared.node(of: present.place.worker)
-        else { return present }
-        return nil
+        guard let move = participant.move else { return present }
+        // One that is not connected, or not any longer, may be left behind where it was to go.
+        let isThere = move.node == shared.node(of: present.place.worker)
+        return isThere && present.connection == .connected ? present : nil
     }
 
     private func isOfAnotherPeer(_ call: Offer, than transport: Transport) -> Bool {
