@@ -67,8 +67,8 @@ extension Cluster {
         }
     }
 
-    /// Returns a room that this node has let go and nobody has taken, if a subscription asks for its
-    /// missed events.
+    /// Returns a room that this node has let go and nobody has taken, if a subscription asks for
+    /// its missed events.
     func leftRoom(of call: PendingCall) -> String? {
         guard call.request.method == EventsSubscribe.name,
             let asked = call.request.params["since"], case .object(let since) = asked
