@@ -57,13 +57,7 @@ import Testing
         call.world.run(milliseconds: 100)
         let node = try #require(call.asked.first).split(separator: " ")[1]
         #expect(["a", "b"].contains(node))
-        _ = try call.offer(
-            "v",
-            peer: 2,
-            "0:video:recvonly",
-            "1:audio:recvonly",
-            "2:audio:sendonly"
-        )
+        _ = try call.offerOfViewer(peer: 2)
         #expect(try call.worker("c").bindings.values.count { $0.open } == 2)
         let count = try call.worker(String(node)).bindings.count
         call.connectAll(at: String(node))
@@ -99,13 +93,7 @@ import Testing
         call.world.run(milliseconds: 100)
         let node = String(try #require(call.asked.first).split(separator: " ")[1])
         let count = try call.worker(node).bindings.values.count { $0.open }
-        _ = try call.offer(
-            "v",
-            peer: 2,
-            "0:video:recvonly",
-            "1:audio:recvonly",
-            "2:audio:sendonly"
-        )
+        _ = try call.offerOfViewer(peer: 2)
         call.connectAll(at: node)
         #expect(try call.worker(node).bindings.values.count { $0.open } == count + 2)
         let list = try call.world.done("transport.list", ["room": "r", "participant": name])
@@ -183,10 +171,6 @@ import Testing
     @Test func `an interruption is over when the new connection takes over`() throws {
         var call = try MovingCall()
         let old = try #require(call.worker("b").transports.keys.first)
-        for viewer in ["v", "w"] {
-            let params: JSON = ["room": "r", "participant": .string(viewer)]
-            _ = try call.world.done("subscription.list", params)
-        }
         call.show(draining: ["b"])
         call.world.run(milliseconds: 100)
         _ = try call.offerOfPublisher(peer: 2)

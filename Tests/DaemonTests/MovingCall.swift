@@ -84,6 +84,10 @@ struct MovingCall {
             .decode(TransportOffer.Result.self)
     }
 
+    mutating func offerOfViewer(peer: Int) throws -> TransportOffer.Result {
+        try offer("v", peer: peer, "0:video:recvonly", "1:audio:recvonly", "2:audio:sendonly")
+    }
+
     mutating func offerOfPublisher(peer: Int) throws -> TransportOffer.Result {
         try offer("p", peer: peer, "0:audio:sendonly", "1:video:sendonly")
     }

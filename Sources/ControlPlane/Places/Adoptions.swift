@@ -96,7 +96,8 @@ struct AdoptionOrder: Codable {
 
 /// End of a takeover, behind the state of what goes on.
 ///
-/// All else that the node has of the room ends, and the leases are the new home's from here on.
+/// All else that the node has of the room ends, and the leases are the new home's from here on. A
+/// home that has let a room go sends it too, without a worker, for what nobody has asked about.
 struct AdoptionEnd: Codable {
     var room: String
     var former: FormerHome
@@ -142,7 +143,7 @@ extension ControlPlane {
         let own = setup.node ?? ""
         cancelAdoption(of: room.name)
         if former.node == own { withdrawFarewells(of: room.name) }
-        for node in room.parts.nodes.sorted() where node != former.node || node != own {
+        for node in room.parts.nodes.sorted() {
             let question = AdoptionQuestion(
                 room: room.name,
                 former: former,

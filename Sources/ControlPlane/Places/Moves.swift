@@ -1,5 +1,4 @@
 package import Contract
-import JSON
 package import RTP
 import Rooms
 import WorkerInterface
@@ -23,17 +22,9 @@ struct Moves {
     /// Time of the next look for rooms that may go.
     fileprivate var nextLook: Instant?
     /// Time from which on no room that was let go may come back.
-    fileprivate(set) var settled: Instant?
+    var settled: Instant?
     /// Words to the nodes of rooms that were let go, in the order of their times.
-    fileprivate var farewells: [Farewell] = []
-
-    fileprivate struct Farewell {
-        var due: Instant
-        var room: String
-        var commands: [Int: [WorkerCommand]]
-        /// Whether no home takes anything over any longer.
-        var isLast: Bool
-    }
+    var farewells: [Farewell] = []
 
     /// Time of the next thing to do.
     var deadline: Instant? { [next, farewells.first?.due, settled].compactMap(\.self).min() }
@@ -43,10 +34,6 @@ struct Moves {
     fileprivate static let lookMilliseconds: Int64 = 500
     /// Time after which somebody who has not moved is asked again.
     fileprivate static let reminderMilliseconds: Int64 = 30_000
-    /// Times after which what is left of a room that was let go ends at other nodes: first what no
-    /// home has asked about, before one counts a node as silent (`Adoption.patienceMilliseconds`);
-    /// then the rest.
-    fileprivate static let farewellMilliseconds: [Int64] = [4_000, 15_000]
     /// Time that rooms have after the deadline of a drain to go to other homes.
     static let graceMilliseconds: Int64 = 10_000
     /// Loads that differ by no more than this are alike.
@@ -255,51 +242,5 @@ extension ControlPlane {
         places?.moves.queue = []
         places?.moves.next = now
         return true
-    }
-
-    /// Ends this node's copy of a room that another home takes over from here.
-    ///
-    /// Those at other nodes stay: that home goes on with them. What is left of them ends later.
-    package mutating func handOver(_ name: String, at now: Instant) {
-        guard let first = shared.remote?.first else { return }
-        let dues = Moves.farewellMilliseconds.map { now.advanced(milliseconds: $0) }
-        places?.moves.settled = dues.first
-        let commands = abandon(name, keepingWorkersFrom: first, at: now)
-        guard !commands.isEmpty else { return }
-        for due in dues {
-            let farewell = Moves.Farewell(
-                due: due,
-                room: name,
-                commands: commands,
-                isLast: due == dues.last
-            )
-            places?.moves.farewells.append(farewell)
-        }
-        places?.moves.farewells.sort { $0.due < $1.due }
-    }
-
-    /// Leaves those at other nodes alone, as their room goes on here after all.
-    mutating func withdrawFarewells(of room: String) {
-        places?.moves.farewells.removeAll { $0.room == room && !$0.isLast }
-    }
-
-    private mutating func sayFarewells(at now: Instant) {
-        while let farewell = places?.moves.farewells.first, farewell.due <= now {
-            places?.moves.farewells.removeFirst()
-            for (worker, commands) in farewell.commands.sorted(by: { $0.key < $1.key }) {
-                guard !farewell.isLast else {
-                    tell(worker, commands)
-                    continue
-                }
-                guard let node = shared.remote?.name(of: worker)?.node else { continue }
-                let end = AdoptionEnd(
-                    room: farewell.room,
-                    former: FormerHome(node: setup.node ?? "", boot: setup.bootID),
-                    worker: nil,
-                    formerPlace: worker
-                )
-                output.append(.place(node: node, asHome: true, JSON.compact(end)))
-            }
-        }
     }
 }

@@ -43,7 +43,9 @@ extension Room {
         let present = participant.transports
             .first { $0.name == call.transport && !$0.isSuccessor }
         let successor = participant.transports.first { $0.succeeds == call.transport }
-        guard let present, isOfAnotherPeer(call, than: present) else { return present }
+        guard let present, participant.move != nil || successor != nil,
+            isOfAnotherPeer(call, than: present)
+        else { return present }
         if let successor {
             return isOfAnotherPeer(call, than: successor) ? nil : successor
         }
@@ -105,8 +107,7 @@ extension Room {
         guard
             let successor = participants[id]?.transports.first(where: { $0.succeeds == name })
         else { return }
-        let reason = EndReason.transportClosed
-        end(transport: successor.name, of: id, reason, &transaction)
+        end(transport: successor.name, of: id, EndReason.transportClosed, &transaction)
     }
 
     /// Lets a new transport be what it is without the one whose place it was to take, as that has

@@ -21,7 +21,9 @@ extension Room {
         /// Workers that have transports of the room, in order; its first worker if none has.
         var workers: [Int] { population.isEmpty ? [firstWorker] : population.keys.sorted() }
 
-        func hasTransports(in worker: Int) -> Bool { population[worker] != nil }
+        func hasTransports(in workers: Range<Int>) -> Bool {
+            population.keys.contains { workers.contains($0) }
+        }
 
         func owner(of resource: WorkerResource) -> String? { owners[resource] }
 
@@ -95,7 +97,7 @@ extension Room {
 
     /// Whether a transport of the room is in one of these workers.
     package func hasTransports(in workers: Range<Int>) -> Bool {
-        placement.workers.contains { workers.contains($0) && placement.hasTransports(in: $0) }
+        placement.hasTransports(in: workers)
     }
 
     /// Returns the transports of the room in a worker, in the order of their participants.
