@@ -339,12 +339,8 @@ async def without_registry(
         for ipc in far:
             await ipc.close()
     finally:
-        process.stdin.close()
-        status, output, errors = await bench.finish(process)
-    if status:
-        raise RuntimeError(f"sfu-bench load: {errors or output}")
-    lost = int(bench.figures(output)["lost"])
-    expected = bench.figures(output)["copies expected"]
+        report = await ended(process)
+    lost, expected = int(report["lost"]), report["copies expected"]
     return [
         Figure(f"lost of {expected}, registry away {options.away} s", str(lost), "0", lost == 0),
         Figure(f"the slowest of {len(took)} mutes meanwhile", f"{max(took) * 1_000:.1f} ms",
@@ -353,9 +349,18 @@ async def without_registry(
     ]  # fmt: skip
 
 
+async def ended(process: asyncio.subprocess.Process) -> dict[str, str]:
+    """Ends a load that goes on until its input ends; returns its report."""
+    process.stdin.close()
+    status, output, errors = await bench.finish(process)
+    if status:
+        raise RuntimeError(f"sfu-bench load: {errors or output}")
+    return bench.figures(output)
+
+
 async def drain(options: Options) -> list[Figure]:
     """time without sound of 100 viewers at a node that drains"""
-    p99, took = [], []
+    p99 = []
     async with three_nodes() as daemons:
         for _ in range(options.rounds):
             at_b = await daemons[1].client().open()
@@ -372,20 +377,16 @@ async def drain(options: Options) -> list[Figure]:
                 begin = time.monotonic()
                 await at_b.call("server.drain")
                 await at_b.wait_for("server.drained", seconds=60)
-                took.append(time.monotonic() - begin)
+                took = time.monotonic() - begin
                 await asyncio.sleep(2)
                 await at_b.call("server.undrain")
                 await at_b.close()
             finally:
-                process.stdin.close()
-                status, output, errors = await bench.finish(process)
-            if status:
-                raise RuntimeError(f"sfu-bench load: {errors or output}")
-            report = bench.figures(output)
+                report = await ended(process)
             if int(report["moved: viewers"]) != 100:
                 raise RuntimeError(f"{report['moved: viewers']} of 100 viewers moved")
             gaps = report["moved: without sound p50 p99 max"]
-            print(f"    drained in {took[-1]:.1f} s, without sound {gaps}", flush=True)
+            print(f"    drained in {took:.1f} s, without sound {gaps}", flush=True)
             p99.append(float(gaps.split()[1]))
     worst = statistics.median(p99)
     return [Figure("100 viewers drained, without sound, p99", f"{worst:.0f} ms", "≤ 300 ms",

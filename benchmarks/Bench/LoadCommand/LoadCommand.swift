@@ -59,19 +59,10 @@ enum LoadCommand {
             throw AdapterError("a load runs on sfud")
         }
         let before = try await adapter.counters()
-        let moving = MovingViewers(
-            session,
-            room: options.room,
-            like: trial.rooms[0].participants[1]
-        )
-        let following = Task {
-            guard options.followsMoves else { return }
-            do {
-                try await moving.follow(adapter)
-            } catch  where !(error is CancellationError) {
-                SFUBench.complain("a viewer cannot move: \(error)")
-            }
-        }
+        let viewer = trial.rooms[0].participants[1]
+        let moving =
+            options.followsMoves ? MovingViewers(session, room: options.room, like: viewer) : nil
+        let following = Task { try await moving?.follow(adapter) }
         defer { following.cancel() }
         let result = try await measure(trial, session, options, progress)
         let after = try await adapter.counters()
@@ -82,7 +73,7 @@ enum LoadCommand {
             after: after,
             workers: workers
         )
-        if options.followsMoves { report.gaps = await moving.gaps() }
+        report.gaps = await moving?.gaps()
         return report
     }
 

@@ -154,8 +154,18 @@ final class Session: Sendable {
             await connect(room, participant.name, spare, remote)
         }
         guard let local else { throw AdapterError("\(participant.name) has no transport") }
+        await check(reply.streams, of: room, at: local, keepsFrames: keepsFrames)
+    }
+
+    /// Lets a client check what it receives from now on.
+    private func check(
+        _ streams: [ReceivedStream],
+        of room: String,
+        at local: LocalTransport,
+        keepsFrames: Bool
+    ) async {
         await engine.perform { loop in
-            let slots = reply.streams.compactMap { stream in
+            let slots = streams.compactMap { stream in
                 loop.publishers["\(room)/\(stream.publisher)"].map {
                     SlotCheck(stream, tracks: $0.tracks(stream.medium))
                 }
@@ -183,14 +193,7 @@ final class Session: Sendable {
         let reply = try await adapter.move(request)
         guard let remote = reply.remote else { throw AdapterError("sfud gives no address") }
         await connect(room, participant.name, new, remote)
-        await engine.perform { loop in
-            let slots = reply.streams.compactMap { stream in
-                loop.publishers["\(room)/\(stream.publisher)"].map {
-                    SlotCheck(stream, tracks: $0.tracks(stream.medium))
-                }
-            }
-            loop.client(new)?.watch(slots, keepsFrames: false)
-        }
+        await check(reply.streams, of: room, at: new, keepsFrames: false)
         return (old, new)
     }
 
