@@ -505,7 +505,8 @@ export class Call extends EventTarget {
    */
   async #handOver(wanted) {
     const former = this.peer;
-    if (!former) this.#destination = null; // the next one is made there anyway
+    const isThere = this.roomState.self.node === wanted.node;
+    if (!former || isThere) this.#destination = null; // the next one is made there anyway
     if (this.#destination !== wanted) return;
     const peer = (this.#coming = this.#makePeer(former.name, former.most));
     former.rest(); // sfud ends it, and it must not be mended then
@@ -524,6 +525,7 @@ export class Call extends EventTarget {
       this.#slotsOf = peer;
     }
     this.peer = peer;
+    await this.#sendAll(peer); // a device may be another one by now
     this.#changed();
     await this.#isAt(wanted.node); // until then sfud sends on the former
     former.close();
