@@ -89,8 +89,9 @@ static inline natsStatus registry_connect(const struct registry_settings *settin
     return status;
 }
 
-/// Opens a bucket, and creates it if it is missing.
-static inline natsStatus registry_open_bucket(jsCtx *stream, const char *bucket, kvStore **store) {
+/// Opens a bucket, and creates it if it is missing, on as many brokers as `replicas` says.
+static inline natsStatus registry_open_bucket(jsCtx *stream, const char *bucket, int replicas,
+                                              kvStore **store) {
     natsStatus status = js_KeyValue(store, stream, bucket);
     if (status != NATS_NOT_FOUND) return status;
     kvConfig config;
@@ -100,6 +101,7 @@ static inline natsStatus registry_open_bucket(jsCtx *stream, const char *bucket,
     config.Description = "nodes and rooms of sfud";
     config.History = 1;
     config.MaxValueSize = 16384;
+    config.Replicas = replicas;
     return js_CreateKeyValue(store, stream, &config);
 }
 
@@ -154,7 +156,8 @@ static inline enum registry_outcome registry_read(jsCtx *stream, const char *nam
 /// Creates the journal's stream if it is missing. No message is ever dropped for a new one: beyond
 /// `bytes` the broker refuses.
 static inline natsStatus registry_open_journal(jsCtx *stream, const char *name,
-                                               const char *subjects, int64_t bytes) {
+                                               const char *subjects, int64_t bytes,
+                                               int replicas) {
     jsStreamInfo *info = NULL;
     natsStatus status = js_GetStreamInfo(&info, stream, name, NULL, NULL);
     jsStreamInfo_Destroy(info);
@@ -168,6 +171,7 @@ static inline natsStatus registry_open_journal(jsCtx *stream, const char *name,
     config.SubjectsLen = 1;
     config.Discard = js_DiscardNew;
     config.MaxBytes = bytes;
+    config.Replicas = replicas;
     return js_AddStream(NULL, stream, &config, NULL, NULL);
 }
 

@@ -14,6 +14,8 @@ package struct RegistrySettings: Hashable, Sendable {
     /// PEM files of the client certificate and its key, both or none; turn TLS on.
     package var certificate: String?
     package var key: String?
+    /// Brokers that keep each record, if this node is the first one: 1 to 5.
+    package var replicas = 1
 
     package init(urls: String) { self.urls = urls }
 }

@@ -10,7 +10,8 @@ extension RegistrySession {
             stream,
             Self.journal,
             Self.prefix + "*",
-            Self.journalBytes
+            Self.journalBytes,
+            replicas
         )
         return status == NATS_OK
     }

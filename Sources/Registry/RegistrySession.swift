@@ -25,6 +25,9 @@ final class RegistrySession: @unchecked Sendable {
 
     var isOpen: Bool { unsafe stream != nil }
 
+    /// Brokers that keep each record of what this node creates.
+    var replicas: Int32 { Int32(clamping: settings.replicas) }
+
     var stream: OpaquePointer? { unsafe handles.withLock { unsafe $0.stream } }
 
     /// Connects for the first time; returns whether it succeeded.
@@ -72,7 +75,7 @@ final class RegistrySession: @unchecked Sendable {
     func ensureBucket() -> Bool {
         guard let stream = unsafe stream else { return false }
         var store: OpaquePointer?
-        let status = unsafe registry_open_bucket(stream, Self.bucket, &store)
+        let status = unsafe registry_open_bucket(stream, Self.bucket, replicas, &store)
         unsafe kvStore_Destroy(store)
         return status == NATS_OK
     }
@@ -162,7 +165,7 @@ final class RegistrySession: @unchecked Sendable {
             unsafe kvWatcher_Destroy(watcher)
             unsafe kvStore_Destroy(store)
         }
-        var result = unsafe registry_open_bucket(stream, Self.bucket, &store)
+        var result = unsafe registry_open_bucket(stream, Self.bucket, replicas, &store)
         if result == NATS_OK {
             result = unsafe registry_watch(store, Self.waitMilliseconds, &watcher)
         }

@@ -16,6 +16,8 @@ struct ClusterSettings: Equatable {
     var authority: String?
     var certificate: String?
     var key: String?
+    /// NATS servers that keep each record of the cluster.
+    var replicas = 1
 
     /// Parses and sets one setting.
     mutating func set(_ setting: ConfigurationKey, to value: String) throws(ConfigurationError) {
@@ -61,6 +63,11 @@ struct ClusterSettings: Equatable {
         case .natsCA: authority = try file()
         case .natsCert: certificate = try file()
         case .natsKey: key = try file()
+        case .natsReplicas:
+            guard let number = Int(value), (1...5).contains(number) else {
+                throw refuse("\"\(value)\" is not a number from 1 to 5")
+            }
+            replicas = number
         case .ipc, .udp, .tcp, .announce, .workers, .http, .logLevel, .srtpEngine,
             .livenessSeconds, .timeoutSeconds, .recordings, .streamingSchemes, .streamingCA,
             .tapNetworks:
@@ -96,6 +103,7 @@ struct ClusterSettings: Equatable {
                 ("link-announce", linkAnnounce != nil), ("region", region != nil),
                 ("nats-creds", credentials != nil), ("nats-ca", authority != nil),
                 ("nats-cert", certificate != nil), ("nats-key", key != nil),
+                ("nats-replicas", replicas != 1),
             ]
             if let (name, _) = others.first(where: \.1) {
                 throw ConfigurationError(key: name, reason: "needs --nats")
@@ -124,6 +132,7 @@ struct ClusterSettings: Equatable {
         settings.authority = authority
         settings.certificate = certificate
         settings.key = key
+        settings.replicas = replicas
         return settings
     }
 }

@@ -23,6 +23,7 @@ package enum ConfigurationKey: String, CaseIterable {
     case natsCA = "nats-ca"
     case natsCert = "nats-cert"
     case natsKey = "nats-key"
+    case natsReplicas = "nats-replicas"
 
     /// Finds the setting for a key of the file, written `log-level` or, needing no quotes,
     /// `logLevel`.
@@ -44,7 +45,7 @@ package enum ConfigurationKey: String, CaseIterable {
         case .udp, .tcp, .announce, .streamingSchemes, .tapNetworks: true
         case .ipc, .http, .workers, .logLevel, .srtpEngine, .livenessSeconds, .timeoutSeconds,
             .recordings, .streamingCA, .nats, .node, .link, .linkAnnounce, .region, .natsCreds,
-            .natsCA, .natsCert, .natsKey:
+            .natsCA, .natsCert, .natsKey, .natsReplicas:
             false
         }
     }
@@ -60,7 +61,7 @@ package enum ConfigurationKey: String, CaseIterable {
         case .tapNetworks: "NETWORK"
         case .udp, .tcp, .http, .link, .linkAnnounce: "ADDR:PORT"
         case .announce: "IP"
-        case .workers: "N"
+        case .workers, .natsReplicas: "N"
         case .logLevel: "LEVEL"
         case .srtpEngine: "ENGINE"
         case .livenessSeconds, .timeoutSeconds: "SECONDS"
@@ -92,6 +93,7 @@ package enum ConfigurationKey: String, CaseIterable {
         case .natsCA: "PEM certificates that NATS servers' are signed with"
         case .natsCert: "PEM certificate for the NATS servers"
         case .natsKey: "its key"
+        case .natsReplicas: "NATS servers that keep each record, as the first node creates it"
         }
     }
 
@@ -128,6 +130,7 @@ package enum ConfigurationKey: String, CaseIterable {
         case .natsCA: configuration.cluster.authority ?? "the system's"
         case .natsCert: configuration.cluster.certificate ?? "none"
         case .natsKey: configuration.cluster.key ?? "none"
+        case .natsReplicas: "\(configuration.cluster.replicas)"
         }
     }
 
@@ -197,7 +200,8 @@ extension Configuration {
             }
             streamingAuthority = path
         case .tapNetworks: tapNetworks = try Self.networks(key, values)
-        case .nats, .node, .link, .linkAnnounce, .region, .natsCreds, .natsCA, .natsCert, .natsKey:
+        case .nats, .node, .link, .linkAnnounce, .region, .natsCreds, .natsCA, .natsCert, .natsKey,
+            .natsReplicas:
             try cluster.set(key, to: value)
         }
     }

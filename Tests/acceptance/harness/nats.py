@@ -1,4 +1,4 @@
-"""A NATS server with JetStream on loopback, the registry of nodes."""
+"""NATS servers with JetStream on loopback, the registry of nodes."""
 
 import asyncio
 import shutil
@@ -10,12 +10,13 @@ from harness.sfud import free_ports, is_free
 
 
 class Nats:
-    """A running `nats-server -js`; its directory has what it stores."""
+    """A running `nats-server -js`, with further flags; its directory has what it stores."""
 
-    def __init__(self, directory: Path):
+    def __init__(self, directory: Path, port: int | None = None, *more: str):
         self.directory = directory
         self.log = directory / "nats.log"
-        self.port = free_ports()
+        self.port = port or free_ports()
+        self.more = more
 
     @property
     def url(self) -> str:
@@ -32,6 +33,7 @@ class Nats:
             str(self.port),
             "-sd",
             self.directory / "store",
+            *self.more,
             output=self.log,
         )
 
@@ -49,12 +51,43 @@ class Nats:
         shutil.rmtree(self.directory / "store", ignore_errors=True)
 
 
-async def cluster(start_sfud, nats: Nats, *names: str, **options) -> list:
-    """Starts a daemon for each name, and awaits that each finds all."""
+class ThreeNats:
+    """Three servers that keep the same."""
+
+    def __init__(self, directory: Path):
+        first = free_ports(6)
+        routes = ",".join(f"nats://127.0.0.1:{first + 3 + number}" for number in range(3))
+        self.servers = []
+        for number in range(3):
+            own = directory / f"nats-{number}"
+            own.mkdir()
+            route = f"nats://127.0.0.1:{first + 3 + number}"
+            self.servers.append(
+                Nats(own, first + number, "-n", f"nats-{number}", "--cluster_name", "registry",
+                     "--cluster", route, "--routes", routes)
+            )  # fmt: skip
+
+    @property
+    def url(self) -> str:
+        return ",".join(server.url for server in self.servers)
+
+    async def start(self) -> "ThreeNats":
+        await asyncio.gather(*(server.start() for server in self.servers))
+        return self
+
+    async def kill(self) -> None:
+        for server in self.servers:
+            await server.kill()
+
+
+async def cluster(
+    start_sfud, nats: Nats | ThreeNats, *names: str, more: tuple[str, ...] = (), **options
+) -> list:
+    """Starts a daemon for each name, with further flags, and awaits that each finds all."""
     daemons = []
     for number, name in enumerate(names):
         host = f"127.0.0.{number + 1}"
-        flags = ("--nats", nats.url, "--node", name, "--link", f"{host}:0")
+        flags = ("--nats", nats.url, "--node", name, "--link", f"{host}:0", *more)
         daemons.append(await start_sfud(*flags, host=host, workers=1, **options))
     await asyncio.gather(*(finds(daemon, {name: "up" for name in names}) for daemon in daemons))
     return daemons
