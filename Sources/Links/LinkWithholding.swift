@@ -52,8 +52,11 @@ extension LinkMedia {
         after before: Sending.Subscriber?,
         to node: String
     ) -> UInt8 {
-        guard peers[node]?.path.bandwidth.limit != nil else { return 0 }
-        let lowest = core.exportedEncodings(of: id)?.encodings.first.map { Self.bit($0.position) }
+        // Sound is never withheld.
+        guard peers[node]?.path.bandwidth.limit != nil,
+            let exported = core.exportedEncodings(of: id)
+        else { return 0 }
+        let lowest = exported.encodings.first.map { Self.bit($0.position) }
         let carried = before?.carried ?? 0
         return encodings & ~(carried | (lowest ?? 0)) | (before?.withheld ?? 0) & encodings
     }

@@ -177,6 +177,19 @@ import WorkerInterface
         #expect(high.count > 1_980 && high.missing == 0, "\(high)")
     }
 
+    @Test func `sound that is wanted while a link is narrow comes at once`() throws {
+        var world = try LinkWorld(seed: 1, rids: ["q", "h"])
+        world.want(0b11)
+        Self.call(&world, seconds: 2)
+        world.faults.rate = 1_000_000
+        Self.call(&world, from: 2, seconds: 3)
+        try #require(world.origin.counters.narrowPaths == 1)
+        world.addSound()
+        world.packets = []
+        Self.call(&world, from: 5, seconds: 1)
+        #expect(Self.came(world, of: LinkWorld.sound.mirror).count > 40)
+    }
+
     @Test func `a video without sound that was withheld comes back`() throws {
         var world = try LinkWorld(seed: 9, rids: ["q"])
         world.want(1)
