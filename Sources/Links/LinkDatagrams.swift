@@ -121,7 +121,7 @@ extension LinkRecord {
     /// on beats show that a path without media is free again.
     var isReported: Bool {
         switch self {
-        case .media, .padding, .beat: true
+        case .media, .picture, .padding, .beat: true
         case .want, .missing, .keyframe, .echo, .arrivals, .withheld: false
         }
     }

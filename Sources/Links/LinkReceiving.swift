@@ -40,15 +40,25 @@ extension LinkMedia {
         from node: String,
         at now: Instant
     ) {
+        guard let linked = linked(header, from: node, at: now) else { return }
+        if !core.hasRoom { flush(at: now) }
+        if !core.receiveLinked(linked, packet.span, at: now) { counters.packetsRefused &+= 1 }
+    }
+
+    /// Returns what the core has to know of a packet, counted; `nil` if it has no right to come.
+    mutating func linked(
+        _ header: LinkedMediaHeader,
+        from node: String,
+        at now: Instant
+    ) -> LinkedPacket? {
         counters.packetsIn &+= 1
         guard let known = receiving[header.handle], known.node == node, known.isOpen,
             known.revision == header.revision
         else {
             counters.packetsUnwanted &+= 1
-            return
+            return nil
         }
         receiving[header.handle]?.isHeard = true
-        if !core.hasRoom { flush(at: now) }
         let way = (peers[node]?.roundTrip ?? 0) / 2
         func local(_ age: Int64) -> Instant {
             Instant(nanoseconds: now.nanoseconds &- age &* 1_000 &- way)
@@ -63,7 +73,7 @@ extension LinkMedia {
         if let capture = header.capture {
             linked.captured = (local(Int64(capture.age)), capture.timestamp)
         }
-        if !core.receiveLinked(linked, packet.span, at: now) { counters.packetsRefused &+= 1 }
+        return linked
     }
 
     /// Processes a received datagram; one that is not genuine is counted.
@@ -111,6 +121,8 @@ extension LinkMedia {
         case .arrivals(let association, let report):
             take(report, on: association, from: node, at: now)
         case .padding: break
+        case .picture(let header, let covered, let isLast, let packet):
+            take(header, covered: Int(covered), isLast: isLast, packet, from: node, at: now)
         case .withheld(let handle, let encodings):
             take(withheld: encodings, of: handle, from: node, at: now)
         }

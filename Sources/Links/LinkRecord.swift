@@ -25,6 +25,8 @@ enum LinkRecord: Equatable {
     case padding(Int)
     /// Encodings that the path does not carry now although they are wanted, one bit each, absolute.
     case withheld(handle: PublicationID, encodings: UInt8)
+    /// A packet of a warm picture, which covers so many sequence numbers.
+    case picture(LinkedMediaHeader, covered: UInt16, isLast: Bool, packet: [UInt8])
 
     /// Bytes of the type and the length.
     static let prefixLength = 3
@@ -42,6 +44,7 @@ enum LinkRecord: Equatable {
         case .arrivals: 7
         case .padding: 8
         case .withheld: 9
+        case .picture: 10
         }
     }
 
@@ -81,6 +84,11 @@ enum LinkRecord: Equatable {
         case .withheld(let handle, let encodings):
             text.append(handle: handle)
             text.append(encodings)
+        case .picture(let header, let covered, let isLast, let packet):
+            header.encode(into: &text)
+            text.append(bigEndian: covered)
+            text.append(isLast ? 1 : 0)
+            text += packet
         }
         let length = UInt16(clamping: text.count - start - Self.prefixLength)
         text[start + 1] = UInt8(truncatingIfNeeded: length >> 8)
@@ -100,7 +108,7 @@ enum LinkRecord: Equatable {
             else { return nil }
             var body = RecordReader(rest: reader.rest.prefix(Int(length)))
             rest = reader.rest.dropFirst(Int(length))
-            guard (1...9).contains(type) else { continue }
+            guard (1...10).contains(type) else { continue }
             guard let record = read(type, &body), body.rest.isEmpty else { return nil }
             records.append(record)
         }
@@ -149,6 +157,12 @@ enum LinkRecord: Equatable {
                 let encodings: UInt8 = reader.number()
             else { return nil }
             return .withheld(handle: handle, encodings: encodings)
+        case 10:
+            guard let header = LinkedMediaHeader(&reader), let covered: UInt16 = reader.number(),
+                let isLast: UInt8 = reader.number()
+            else { return nil }
+            let packet = reader.takeRest()
+            return .picture(header, covered: covered, isLast: isLast == 1, packet: packet)
         default: return nil
         }
     }

@@ -52,7 +52,14 @@ extension LinkMedia {
         sending[id]?.subscribers[node] = subscriber
         subscriptions[Subscription(node: node, handle: subscriber.handle)] = id
         core.setExported(id, sending[id]?.carried ?? 0)
-        if before?.encodings != subscriber.encodings { share(pathTo: node, at: now) }
+        if before?.encodings != subscriber.encodings {
+            share(pathTo: node, at: now)
+            let had = before?.handle == subscriber.handle ? before?.encodings ?? 0 : 0
+            showPicture(of: id, among: subscriber.encodings & ~had, to: node, at: now)
+            if had & 1 == 0, subscriber.encodings & LinkOrder.heldAudio != 0 {
+                sendHeldAudio(of: id, to: node, at: now)
+            }
+        }
         if let told = sending[id]?.subscribers[node] { tellWithheld(told, to: node, at: now) }
     }
 
@@ -119,7 +126,7 @@ extension LinkMedia {
         }
     }
 
-    private func header(
+    func header(
         of packet: LinkedPacket,
         for subscriber: Sending.Subscriber,
         at now: Instant

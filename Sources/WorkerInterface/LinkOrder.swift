@@ -10,7 +10,8 @@ package enum LinkOrder: Hashable, Sendable {
     case receive(PublicationConfiguration, StreamName, from: String)
     /// Ends a publication that was taken from another node.
     case end(PublicationID)
-    /// Sets the encodings that are wanted of a publication of another node, one bit each.
+    /// Sets the encodings that are wanted of a publication of another node, one bit each; of sound
+    /// also `heldAudio`.
     case want(PublicationID, UInt8)
     /// Exchanges datagrams with a node, in place of those under its former keys.
     case connect(String, Address, LinkKeys)
@@ -24,6 +25,10 @@ package enum LinkOrder: Hashable, Sendable {
     /// Begins to hold this node's lease on the rooms of another home, under a number; `nil` ends
     /// that.
     case hold(home: String, lease: Int?)
+
+    /// Bit of a want of sound: it is wanted from a talker's first syllable on, which the other node
+    /// holds.
+    package static let heldAudio: UInt8 = 0x80
 }
 
 /// Name of a publication that all nodes of a room know.

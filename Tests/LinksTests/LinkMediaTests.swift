@@ -258,6 +258,7 @@ import WorkerInterface
         .arrivals(association: 9, report: [0x8f, 205, 0, 1, 0, 0, 0, 0]),
         .padding(300),
         .withheld(handle: LinkWorld.incoming, encodings: 6),
+        .picture(header, covered: 3, isLast: true, packet: [1, 2, 3]),
     ]
 
     @Test func `records come back as they were, several in one text`() {
@@ -286,7 +287,7 @@ import WorkerInterface
         var noise = SeededRandom(seed: 9)
         for _ in 0..<2_000 {
             let text = (0..<Int.random(in: 0...60, using: &noise)).map { _ in
-                UInt8(truncatingIfNeeded: noise.next() % 9)
+                UInt8(truncatingIfNeeded: noise.next() % 11)
             }
             _ = LinkRecord.read(text)
         }

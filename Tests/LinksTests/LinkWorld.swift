@@ -43,8 +43,12 @@ struct LinkWorld: ~Copyable {
     var requests = 0
     /// Media datagrams that have left the origin.
     var sent = 0
+    /// Messages of warm pictures that another worker of the far node has got.
+    var pictures: [RelayMessage] = []
     private var worker: RelayPort
     private var viewer: TapPort
+    /// The other worker of the far node, which asks for warm pictures.
+    private var asker: RelayPort
     private var flying: [Flying] = []
     /// Time when the bottleneck is free again.
     private var free = Instant(nanoseconds: 0)
@@ -56,6 +60,7 @@ struct LinkWorld: ~Copyable {
     static let outgoing = PublicationID(index: 2, generation: 7)
     static let incoming = PublicationID(index: 5, generation: 3)
     static let mirror = PublicationID(index: 9, generation: 2)
+    static let asking = PublicationID(index: 10, generation: 2)
     /// The same of the publisher's sound.
     static let sound = (
         home: PublicationID(index: 11, generation: 1),
@@ -72,9 +77,10 @@ struct LinkWorld: ~Copyable {
         let near = try Self.core(1)
         let away = try Self.core(2)
         noise = SeededRandom(seed: seed)
-        let (left, right) = (RelayMesh(workers: 2), RelayMesh(workers: 2))
+        let (left, right) = (RelayMesh(workers: 2), RelayMesh(workers: 3))
         worker = left.port(of: 0)
         viewer = TapPort(right.port(of: 0))
+        asker = right.port(of: 2)
         origin = LinkMedia(core: near, port: left.port(of: 1), at: now)
         far = LinkMedia(core: away, port: right.port(of: 1), at: now)
         connect(keys: 1)
@@ -111,7 +117,7 @@ struct LinkWorld: ~Copyable {
     }
 
     /// Adds the publisher's sound, which the far node wants.
-    mutating func addSound() {
+    mutating func addSound(wanted: UInt8 = 1) {
         var configuration = Self.configuration(.audio, [nil])
         configuration.id = Self.sound.outgoing
         let home = RelayTarget(worker: 0, publication: Self.sound.home)
@@ -127,7 +133,7 @@ struct LinkWorld: ~Copyable {
         configuration.id = Self.sound.mirror
         let link = RelayTarget(worker: 1, publication: Self.sound.incoming)
         viewer.mirror(Mirror(configuration: configuration, home: link, open: true), at: now)
-        far.apply(.link(.want(Self.sound.incoming, 1)), at: now)
+        far.apply(.link(.want(Self.sound.incoming, wanted)), at: now)
     }
 
     private static func core(_ seed: UInt64) throws -> Core {
@@ -163,6 +169,32 @@ struct LinkWorld: ~Copyable {
         far.apply(.link(.want(Self.incoming, encodings)), at: now)
     }
 
+    /// Lets the far node's other worker have a mirror too, and ask for the warm picture.
+    mutating func askForPicture() {
+        let targets = [
+            RelayTarget(worker: 0, publication: Self.mirror),
+            RelayTarget(worker: 2, publication: Self.asking),
+        ]
+        far.apply(.relay(Self.incoming, to: targets), at: now)
+        let request = RelayMessage(
+            .pictureRequest,
+            to: Self.incoming,
+            from: Self.asking,
+            position: 0
+        )
+        _ = asker.write(request, Span(), to: 1)
+        _ = asker.publish(to: 1)
+    }
+
+    private mutating func takePictures() {
+        while !asker[reader: 1].isEmpty() {
+            let message = asker[reader: 1].message
+            if case .picture = message.kind { pictures.append(message) }
+            asker[reader: 1].advance()
+        }
+        asker[reader: 1].release()
+    }
+
     /// Opens or closes the gates as a home does: at the origin first.
     mutating func gate(open: Bool) {
         origin.apply(.gate(Self.outgoing, open: open), at: now)
@@ -175,14 +207,16 @@ struct LinkWorld: ~Copyable {
         _ number: Int64,
         position: Int = 0,
         isKeyframe: Bool = false,
+        temporal: UInt8 = 0,
         size: Int = 60
     ) {
-        let message = RelayMessage(
+        var message = RelayMessage(
             .packet,
             to: Self.outgoing,
             from: Self.home,
             position: position
         )
+        if temporal > 0 { message.info.points = LayerPoints(temporal: temporal) }
         let payload: [UInt8] = [isKeyframe ? 0x10 : 0x00, isKeyframe ? 0 : 1, 0, 0, 0x9d, 1, 0x2a]
         let rest = [UInt8](repeating: UInt8(position), count: size)
         write(message, number, payload + rest, isKeyframe: isKeyframe)
@@ -243,6 +277,7 @@ struct LinkWorld: ~Copyable {
                 var came: [TapPacket] = []
                 viewer.receive { came.append($0) }
                 packets += came
+                takePictures()
             }
             drainRequests()
             now = now.advanced(milliseconds: 1)

@@ -124,6 +124,14 @@ struct Publication: ~Copyable {
         }
     }
 
+    /// Whether another node feeds it.
+    var isLinked: Bool {
+        switch origin {
+        case .link: true
+        case .transport, .mirror: false
+        }
+    }
+
     /// Returns the mapping with this media or RTX payload type.
     func mapping(of payloadType: UInt8) -> FormatMapping? {
         for index in 0..<formats.count {

@@ -50,6 +50,16 @@ extension Relays {
         }
     }
 
+    /// Lets the next `relay` answer requests that came before the picture did.
+    mutating func passOnPicture(of publication: PublicationIndex, _ receiver: borrowing Receiver) {
+        for mirror in 0..<receiver.publications[publication].mirrors.count
+        where receiver.publications[publication].mirrors[mirror].wantsPicture
+            && !pictureRequests.contains(publication)
+        {
+            pictureRequests.append(publication)
+        }
+    }
+
     /// Messages of pictures after which no further one is begun before a batch's live packets.
     ///
     /// No picture is longer either, and a ring has 512 places.
@@ -70,16 +80,23 @@ extension Relays {
             receiver.publications[publication].mirrors[mirror].wantsPicture = false
             let target = receiver.publications[publication].mirrors[mirror].target
             // No packet enters a ring from which a fence would have to recall it.
-            guard receiver.publications[publication].isOpen, port.reaches(target.worker),
-                let encoding = receiver.lowestLive(of: publication)
-            else { continue }
-            count &+= writePicture(of: encoding, to: target, into: &port, at: now, receiver)
+            guard receiver.publications[publication].isOpen, port.reaches(target.worker) else {
+                continue
+            }
+            var written = 0
+            if let encoding = receiver.lowestLive(of: publication) {
+                written = writePicture(of: encoding, to: target, into: &port, at: now, receiver)
+            }
+            count &+= written
+            if written == 0, receiver.publications[publication].isLinked {
+                // It may be on its way from the other node.
+                receiver.publications[publication].mirrors[mirror].wantsPicture = true
+            }
         }
         return count
     }
 
-    /// Writes the warm picture into a ring, and the packets after its last one: their picture ids
-    /// tell how many pictures were left out.
+    /// Writes the warm picture into a ring.
     ///
     /// If the ring is full, the rest is left out, and the mirror does not use its part.
     private func writePicture(
@@ -89,24 +106,8 @@ extension Relays {
         at now: Instant,
         _ receiver: borrowing Receiver
     ) -> Int {
-        guard let warm = receiver.encodings[encoding].history.warm, warm.isUsable(at: now),
-            let end = receiver.firstUnsent(of: encoding, endingAt: warm.end), warm.start < end
-        else { return 0 }
         let publication = receiver.encodings[encoding].publication
-        var next = end
-        var last = end - 1
-        while last > warm.start, !isKept(last, of: encoding, in: warm, receiver) { last -= 1 }
-        // Each message says up to which number it covers, so they are listed from the end.
-        var numbers = UncountedArray<(number: Int, covered: Int)>(capacity: warm.packets)
-        for number in (warm.start..<end).reversed() {
-            guard receiver.encodings[encoding].history.place(of: number) != nil,
-                number > last || isKept(number, of: encoding, in: warm, receiver)
-            else { continue }
-            numbers.append((number, next - number))
-            next = number
-        }
-        // Without it the mirror asks for a keyframe in the end.
-        guard numbers.count <= Self.pictureMessages else { return 0 }
+        var numbers = receiver.pictureNumbers(of: encoding, at: now)
         let count = numbers.count
         while !numbers.isEmpty {
             let (number, covered) = numbers.removeLast()
@@ -122,18 +123,6 @@ extension Relays {
             guard port.write(message, packet, to: target.worker) else { return count }
         }
         return count
-    }
-
-    private func isKept(
-        _ number: Int,
-        of encoding: EncodingIndex,
-        in warm: WarmPicture,
-        _ receiver: borrowing Receiver
-    ) -> Bool {
-        guard let place = receiver.encodings[encoding].history.place(of: number) else {
-            return false
-        }
-        return warm.keeps(receiver.pool[place], number: number)
     }
 
     /// Takes a packet of the home's warm picture, and shows the picture to who waits once it is
@@ -177,16 +166,7 @@ extension Relays {
         _ receiver: inout Receiver
     ) -> Bool {
         followNumbering(message, encoding: encoding, &receiver)
-        let number = Int(truncatingIfNeeded: message.info.number)
-        let begins = message.info.flags.contains(.keyframeStart)
-        if let warm = receiver.encodings[encoding].history.warm {
-            guard number == warm.end else { return false }
-        } else if begins {
-            // Live packets that came before it are in it too.
-            receiver.encodings[encoding].history.removeAll(from: &receiver.pool)
-        } else {
-            return false
-        }
+        guard receiver.beginsOrContinuesPicture(message.info, of: encoding) else { return false }
         guard let place = receiver.pool.allocate() else { return false }
         var packets = receiver.pool.packets
         var bytes = packets.mutableBytes(at: place)
@@ -208,15 +188,83 @@ extension Relays {
                 at: info.arrival
             )
         }
-        let isKept = receiver.encodings[encoding].history.insert(
+        let isKept = receiver.keepPicture(
+            info,
             place,
-            number: number,
-            at: info.arrival,
-            beginsPicture: begins,
-            pool: &receiver.pool
+            covered: Int(message.covered),
+            of: encoding
         )
         if !isKept { receiver.pool.release(place) }
-        receiver.encodings[encoding].history.leaveOut(Int(message.covered) &- 1)
+        return isKept
+    }
+}
+
+extension Receiver {
+    /// Lists the packets of an encoding's warm picture that another worker or node is sent, the
+    /// last one first, each with how many numbers it covers: those up to the next one, or to the
+    /// end.
+    ///
+    /// The packets after its last one are among them: their picture ids tell how many pictures were
+    /// left out. There are none if there is no picture that can be shown now.
+    func pictureNumbers(
+        of encoding: EncodingIndex,
+        at now: Instant
+    ) -> UncountedArray<(number: Int, covered: Int)> {
+        guard let warm = encodings[encoding].history.warm, warm.isUsable(at: now),
+            let end = firstUnsent(of: encoding, endingAt: warm.end), warm.start < end
+        else { return UncountedArray() }
+        var next = end
+        var last = end - 1
+        while last > warm.start, !isKept(last, of: encoding, in: warm) { last -= 1 }
+        var numbers = UncountedArray<(number: Int, covered: Int)>(capacity: warm.packets)
+        for number in (warm.start..<end).reversed() {
+            guard encodings[encoding].history.place(of: number) != nil,
+                number > last || isKept(number, of: encoding, in: warm)
+            else { continue }
+            numbers.append((number, next - number))
+            next = number
+        }
+        // Without it a keyframe is asked for in the end.
+        if numbers.count > Relays.pictureMessages { numbers.removeAll() }
+        return numbers
+    }
+
+    private func isKept(_ number: Int, of encoding: EncodingIndex, in warm: WarmPicture) -> Bool {
+        guard let place = encodings[encoding].history.place(of: number) else { return false }
+        return warm.keeps(pool[place], number: number)
+    }
+
+    /// Prepares an encoding's history for a packet of a warm picture from elsewhere; returns
+    /// whether it begins a picture or continues the one that there is.
+    mutating func beginsOrContinuesPicture(
+        _ info: PacketInfo,
+        of encoding: EncodingIndex
+    ) -> Bool {
+        if let warm = encodings[encoding].history.warm {
+            return Int(truncatingIfNeeded: info.number) == warm.end
+        }
+        guard info.flags.contains(.keyframeStart) else { return false }
+        // Live packets that came before it are in it too.
+        encodings[encoding].history.removeAll(from: &pool)
+        return true
+    }
+
+    /// Keeps a packet of a warm picture from elsewhere, which covers so many numbers; returns
+    /// whether it did.
+    mutating func keepPicture(
+        _ info: PacketInfo,
+        _ place: PacketPlace,
+        covered: Int,
+        of encoding: EncodingIndex
+    ) -> Bool {
+        let isKept = encodings[encoding].history.insert(
+            place,
+            number: Int(truncatingIfNeeded: info.number),
+            at: info.arrival,
+            beginsPicture: info.flags.contains(.keyframeStart),
+            pool: &pool
+        )
+        encodings[encoding].history.leaveOut(covered &- 1)
         return isKept
     }
 }

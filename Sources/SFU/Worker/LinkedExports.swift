@@ -71,6 +71,27 @@ extension Core {
         return packets
     }
 
+    /// Returns the packets of a mirrored sound that are held since `start`, in order; those of the
+    /// batch are not among them.
+    package func heldAudio(
+        of id: PublicationID,
+        since start: Instant
+    ) -> [(LinkedPacket, [UInt8])] {
+        guard receiver.publications.contains(id), receiver.publications[id.place].isOpen,
+            receiver.publications[id.place].kind == .audio,
+            let encoding = receiver.publications[id.place].encodings.first
+        else { return [] }
+        let end = receiver.firstPending(of: id.place)
+        var packets: [(LinkedPacket, [UInt8])] = []
+        for number in receiver.encodings[encoding].history.numbers where number < end {
+            guard let place = receiver.encodings[encoding].history.place(of: number),
+                receiver.pool[place].arrival >= start
+            else { continue }
+            packets.append((linked(place, of: id.place), exported(place)))
+        }
+        return packets
+    }
+
     /// Returns a kept packet for a node that has missed it; `nil` if it is not kept, or if it is
     /// video older than `ageMilliseconds`, which comes too late.
     package func repeated(
@@ -97,7 +118,7 @@ extension Core {
         return (linked(place, of: id.place), exported(place))
     }
 
-    private func linked(_ place: PacketPlace, of publication: PublicationIndex) -> LinkedPacket {
+    func linked(_ place: PacketPlace, of publication: PublicationIndex) -> LinkedPacket {
         let encoding = receiver.pool[place].encoding
         var packet = LinkedPacket(
             publication: receiver.publications.handle(at: publication),
@@ -114,7 +135,7 @@ extension Core {
     }
 
     /// Returns a packet's bytes as its publisher first sent them, without padding.
-    private func exported(_ place: PacketPlace) -> [UInt8] {
+    func exported(_ place: PacketPlace) -> [UInt8] {
         let info = receiver.pool[place]
         let end = Int(info.payloadOffset) + Int(info.payloadLength)
         // A retransmission has the original number before its payload (RFC 4588 §4).

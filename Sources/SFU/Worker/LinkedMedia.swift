@@ -156,7 +156,7 @@ extension Core {
         )
     }
 
-    private mutating func parseLinked(_ packet: inout ReceivedPacket) throws(DropReason) {
+    mutating func parseLinked(_ packet: inout ReceivedPacket) throws(DropReason) {
         let packets = receiver.pool.packets
         let extensions = receiver.publications[packet.publication].configuration.extensions
         do throws(PacketError) {
@@ -176,15 +176,7 @@ extension Core {
         at now: Instant
     ) throws(DropReason) {
         let encoding = packet.encoding
-        if receiver.encodings[encoding].homeEpoch != linked.epoch {
-            let epoch = receiver.takeEpoch()
-            receiver.encodings[encoding].restart(
-                with: packet.ssrc,
-                epoch: epoch,
-                pool: &receiver.pool
-            )
-            receiver.encodings[encoding].homeEpoch = linked.epoch
-        }
+        followEpoch(linked.epoch, of: encoding, packet.ssrc)
         // Ours count the wraps from the first packet that came; the low bits are the origin's.
         let sequence = SequenceNumber(rawValue: UInt16(truncatingIfNeeded: linked.number))
         guard sequence == packet.info.sequence else { throw .malformedRTP }
@@ -224,6 +216,14 @@ extension Core {
             isMedia: packet.info.payloadLength > 0,
             at: packet.info.arrival
         )
+    }
+
+    /// Begins a new numbering where the origin has.
+    mutating func followEpoch(_ epoch: UInt32, of encoding: EncodingIndex, _ ssrc: SSRC) {
+        guard receiver.encodings[encoding].homeEpoch != epoch else { return }
+        let own = receiver.takeEpoch()
+        receiver.encodings[encoding].restart(with: ssrc, epoch: own, pool: &receiver.pool)
+        receiver.encodings[encoding].homeEpoch = epoch
     }
 
     private mutating func expectLinked(
