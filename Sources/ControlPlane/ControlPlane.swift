@@ -30,7 +30,7 @@ package struct ControlPlane {
         roomOutputs = RoomOutputs(endedLimit: setup.limits.recordingsListed)
         journals = EventJournals(eventLimit: setup.limits.eventsPerRoom)
         shared = Room.Shared(setup)
-        if setup.node != nil { places = Places(link: setup.workers + 1) }
+        if setup.node != nil { places = Places(recorder: setup.workers, link: linkThread) }
     }
 
     /// Goes on under the boot id of an earlier process, whose rooms are here again.

@@ -348,7 +348,8 @@ struct TestOffer {
     var peer = 0xab
     var session = 1
 
-    /// Makes an offer of lines, each as `mid:kind:direction`.
+    /// Makes an offer of lines, each as `mid:kind:direction`, or `mid:kind:direction:rid,rid` for
+    /// simulcast.
     init(_ lines: [String]) { self.lines = lines.map { $0.split(separator: ":") } }
 
     var text: String {
@@ -381,7 +382,15 @@ struct TestOffer {
             a=rtcp-mux
             a=rtpmap:\(isAudio ? "111 opus/48000/2" : "96 VP8/90000")
 
-            """
+            """ + (line.count > 3 ? simulcast(line[3].split(separator: ",")) : "")
+    }
+
+    private func simulcast(_ rids: [Substring]) -> String {
+        let lines =
+            ["a=extmap:4 \(ExtensionKind.mid.uri)", "a=extmap:10 \(ExtensionKind.rid.uri)"]
+            + rids.map { "a=rid:\($0) send" }
+            + ["a=simulcast:send \(rids.joined(separator: ";"))"]
+        return lines.joined(separator: "\n") + "\n"
     }
 }
 

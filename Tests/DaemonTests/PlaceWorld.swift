@@ -13,6 +13,8 @@ struct PlaceWorld {
     struct Node {
         var plane: ControlPlane
         var worker = WalkWorker(index: 0)
+        /// The recorder's thread, which has mirrors alone.
+        var recorder = WalkWorker(index: PlaceWorld.recorder)
         /// Commands to the worker.
         var commands: [WorkerCommand] = []
         /// Commands to the link thread.
@@ -45,6 +47,8 @@ struct PlaceWorld {
     var told: [String: (messages: Int, bytes: Int)] = [:]
     private var lastID: Int64 = 0
 
+    /// Number of the recorder's thread.
+    static let recorder = 1
     /// Number of the link thread.
     static let link = 2
 
@@ -64,6 +68,7 @@ struct PlaceWorld {
                 ),
                 candidates: [[address]],
                 udp: [],
+                recordings: "/recordings",
                 limits: limits,
                 node: name
             )
@@ -132,6 +137,7 @@ struct PlaceWorld {
     mutating func restart(_ name: String) {
         guard let node = nodes[name] else { return }
         nodes[name]?.worker = WalkWorker(index: 0)
+        nodes[name]?.recorder = WalkWorker(index: Self.recorder)
         nodes[name]?.fences = []
         nodes[name]?.waiting = []
         nodes[name]?.plane = ControlPlane(
@@ -253,6 +259,8 @@ struct PlaceWorld {
                     nodes[name]?.fences.append((worker, epoch))
                 } else if worker == Self.link {
                     nodes[name]?.orders.append(command)
+                } else if worker == Self.recorder {
+                    nodes[name]?.recorder.apply(command)
                 } else {
                     nodes[name]?.worker.apply(command)
                     nodes[name]?.commands.append(command)

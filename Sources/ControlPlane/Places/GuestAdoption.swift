@@ -127,7 +127,13 @@ extension ControlPlane {
     ) {
         guard var places else { return }
         self.places = nil
-        var work = GuestWork(home: former.key, former.boot, worker: worker, own: "")
+        var work = GuestWork(
+            home: former.key,
+            former.boot,
+            worker: worker,
+            own: "",
+            at: shared.now
+        )
         for our in adopted.unknown.publications {
             let target = RelayTarget(worker: worker, publication: our)
             places.routes.forget(target, &work.routed)

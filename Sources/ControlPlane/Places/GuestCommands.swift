@@ -47,7 +47,13 @@ extension ControlPlane {
             let lease = places.guests.homes[home]?.lease ?? places.guests.takeLease()
         else { return refuseCommands(of: home) }
         self.places = nil
-        var work = GuestWork(home: home, boot, worker: message.worker, own: setup.node ?? "")
+        var work = GuestWork(
+            home: home,
+            boot,
+            worker: message.worker,
+            own: setup.node ?? "",
+            at: now
+        )
         if places.guests.homes[home] == nil {
             places.guests.homes[home] = Guests.Home(lease: lease, boot: boot)
             work.routed.link.append(.link(.hold(home: home, lease: lease)))
@@ -112,7 +118,13 @@ extension ControlPlane {
         self.places = nil
         places.guests.homes[name] = home
         for (worker, guests) in home.workers.sorted(by: { $0.key < $1.key }) {
-            var work = GuestWork(home: name, home.boot, worker: worker, own: setup.node ?? "")
+            var work = GuestWork(
+                home: name,
+                home.boot,
+                worker: worker,
+                own: setup.node ?? "",
+                at: shared.now
+            )
             for slot in guests.objects.values.flatMap(\.slots) {
                 work.execute(.bind(slot, nil), &places, &shared.identifiers)
             }

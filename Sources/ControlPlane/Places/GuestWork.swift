@@ -1,3 +1,4 @@
+import RTP
 import Rooms
 import WorkerInterface
 
@@ -9,16 +10,18 @@ struct GuestWork {
     let worker: Int
     /// This node's name.
     let own: String
+    let now: Instant
     var routed = RoutedCommands()
     var events: [RemoteEvent] = []
     /// Fences behind the commands, by the home's numbers.
     var fences: [UInt64] = []
 
-    init(home: String, _ boot: String, worker: Int, own: String) {
+    init(home: String, _ boot: String, worker: Int, own: String, at now: Instant) {
         self.home = home
         self.boot = boot
         self.worker = worker
         self.own = own
+        self.now = now
     }
 
     mutating func execute(
@@ -202,8 +205,9 @@ struct GuestWork {
         guests.mirrors[id] = mirror.home
         var made = mirror
         made.configuration.id = our
-        made.from = nil
         if place.node == own {
+            // It is a time of the home's clock.
+            made.from = nil
             guard let origin = origin(mirror.home, at: place, guests, places) else { return }
             made.home = origin
             guests.homes[id] = mirror.home
@@ -261,6 +265,7 @@ struct GuestWork {
                 target: RelayTarget(worker: guests.place, publication: id)
             ),
             to: found,
+            at: now,
             &pools,
             &routed
         )

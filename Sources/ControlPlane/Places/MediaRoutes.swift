@@ -45,6 +45,8 @@ struct MediaRoutes {
         var wanted: UInt8 = 0
     }
 
+    /// Number of the recorder's thread among the workers.
+    let recorder: Int
     /// Number of the link thread among the workers.
     let link: Int
     /// Publications of transports here.
@@ -54,7 +56,10 @@ struct MediaRoutes {
     /// Names of the publications that mirrors here are of.
     private var mirrored: [RelayTarget: StreamName] = [:]
 
-    init(link: Int) { self.link = link }
+    init(recorder: Int, link: Int) {
+        self.recorder = recorder
+        self.link = link
+    }
 
     var isEmpty: Bool { sent.isEmpty && received.isEmpty && mirrored.isEmpty }
 
@@ -80,7 +85,11 @@ struct MediaRoutes {
         endSending(target, &routed)
     }
 
-    private func mirror(_ sent: Sent, of target: RelayTarget) -> WorkerCommand {
+    private func mirror(
+        _ sent: Sent,
+        of target: RelayTarget,
+        from start: Instant? = nil
+    ) -> WorkerCommand {
         var configuration =
             known[target]?.configuration
             ?? PublicationConfiguration(
@@ -93,7 +102,9 @@ struct MediaRoutes {
             )
         configuration.id = sent.handle
         let isOpen = known[target]?.isOpen ?? false
-        return .mirror(Mirror(configuration: configuration, home: target, open: isOpen))
+        var mirror = Mirror(configuration: configuration, home: target, open: isOpen)
+        mirror.from = start
+        return .mirror(mirror)
     }
 
     /// Follows a gate, of a publication or of a mirror.
@@ -107,11 +118,18 @@ struct MediaRoutes {
         routed.link.append(.gate(handle, open: open))
     }
 
+    /// Time for which sound is kept for the first syllable of who begins to talk.
+    private static let heldMilliseconds: Int64 = 400
+
     /// Sets where a publication's packets go.
+    ///
+    /// Of sound, the link thread gets what the worker holds as well: another node may want it from
+    /// the first syllable on.
     mutating func relay(
         _ target: RelayTarget,
         as name: StreamName,
         to targets: [RoutedTarget],
+        at now: Instant,
         _ pools: inout [WorkerIdentifiers],
         _ routed: inout RoutedCommands
     ) {
@@ -123,19 +141,25 @@ struct MediaRoutes {
             case .at(let node): nodes.insert(node)
             }
         }
+        var held: RelayTarget?
         if nodes.isEmpty {
             endSending(target, &routed)
         } else if let handle = sent[target]?.handle ?? pools[link].publications.allocate() {
             if sent[target] == nil {
                 let new = Sent(handle: handle, nodes: nodes)
                 sent[target] = new
-                routed.link.append(mirror(new, of: target))
+                if known[target]?.configuration.kind == .audio {
+                    held = RelayTarget(worker: link, publication: handle)
+                }
+                let start = now.advanced(milliseconds: -Self.heldMilliseconds)
+                routed.link.append(mirror(new, of: target, from: held == nil ? nil : start))
             }
             sent[target]?.nodes = nodes
             routed.link.append(.link(.send(handle, as: name, to: nodes.sorted())))
             here.append(RelayTarget(worker: link, publication: handle))
         }
         routed.worker.append(.relay(target.publication, to: here))
+        if let held { routed.worker.append(.hold(target.publication, for: held)) }
     }
 
     private mutating func endSending(_ target: RelayTarget, _ routed: inout RoutedCommands) {
@@ -176,17 +200,36 @@ struct MediaRoutes {
             routed.link.append(.link(.receive(configuration, name, from: node)))
         }
         if received[name]?.users[target] == nil {
-            // Audio has one encoding, and none is wanted of video before a viewer is there.
-            received[name]?.users[target] = mirror.configuration.kind == .audio ? 1 : 0
+            received[name]?.users[target] = Self.firstWant(of: mirror)
             mirrored[target] = name
             tellUsers(of: name, &routed)
-            reviewWants(of: name, &routed)
         }
+        if worker == recorder {
+            received[name]?.users[target] = Self.allEncodings(of: mirror.configuration)
+        }
+        reviewWants(of: name, &routed)
         gate(target, open: mirror.open, &routed)
         var made = mirror
         made.home = RelayTarget(worker: link, publication: handle)
         made.from = nil
         return made
+    }
+
+    /// Encodings that a new mirror wants, one bit each: audio has one, and none is wanted of video
+    /// before a viewer is there.
+    private static func firstWant(of mirror: Mirror) -> UInt8 {
+        guard mirror.configuration.kind == .audio else { return 0 }
+        return mirror.from == nil ? 1 : 1 | LinkOrder.heldAudio
+    }
+
+    /// Encodings that an output wants of a publication, one bit each.
+    ///
+    /// Recordings and other outputs take the best encoding that comes. They want all of them, so
+    /// that a narrow link that withholds the best one leaves them another, and so that none has to
+    /// be waited for when the publisher ends the best one.
+    private static func allEncodings(of configuration: PublicationConfiguration) -> UInt8 {
+        let count = min(8, max(1, configuration.encodings.count))
+        return UInt8.max >> UInt8(8 - count)
     }
 
     /// Gives what a mirror here is of the name that another home has for it; what is received and

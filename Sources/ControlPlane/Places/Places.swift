@@ -67,7 +67,7 @@ struct Places {
     /// Fences that ask the link thread alone.
     var lastDenial: UInt64 = 0
 
-    init(link: Int) { routes = MediaRoutes(link: link) }
+    init(recorder: Int, link: Int) { routes = MediaRoutes(recorder: recorder, link: link) }
 
     /// Time after which a node that has not passed a fence gets no more leases.
     static let patienceMilliseconds: Int64 = 250
@@ -210,6 +210,7 @@ extension ControlPlane {
                 to: targets.map { target in
                     shared.remote?.name(of: target.worker).map { .at($0.node) } ?? .here(target)
                 },
+                at: shared.now,
                 &shared.identifiers,
                 &routed
             )
