@@ -23,9 +23,7 @@ extension Cluster {
         guard let known = directory[room], !known.record.ended else {
             return stay(room, at: now)
         }
-        // The mark was stored, though the broker did not say so.
-        let isTaken = !isOwn(known.record) && known.record.term > holds[room]?.term ?? 0
-        if isTaken || known.record.isLeft == true { return letGo(room, at: now) }
+        if hasLeft(room) { return letGo(room, at: now) }
         guard isOwn(known.record) else { return stay(room, at: now) }
         // A call under way may be answered here, and nowhere else.
         let isBusy = guests.values.contains { $0.call?.room == room }
@@ -34,6 +32,16 @@ extension Cluster {
         record.isLeft = true
         holds[room]?.mayBeLeft = true
         request(room, record, .revision(known.revision), for: .leave(room))
+    }
+
+    /// Whether the registry shows a room of this node as left, or as taken by another one.
+    ///
+    /// It may do so long before the broker answers the mark, or without such an answer.
+    func hasLeft(_ room: String) -> Bool {
+        guard let hold = holds[room], let record = directory[room]?.record, !record.ended else {
+            return false
+        }
+        return isOwn(record) ? record.isLeft == true : record.term > hold.term
     }
 
     /// Keeps a room after all, and executes the calls that have waited.
@@ -52,9 +60,13 @@ extension Cluster {
 
     /// Takes the outcome of such a mark.
     mutating func noteLeft(_ room: String, _ outcome: RegistryOutcome, at now: Instant) {
+        // The room has been let go before the answer came, and may be here again.
+        guard holds[room]?.mayBeLeft == true else { return }
         holds[room]?.isWriting = false
         switch outcome {
         case .stored(let revision):
+            // It was an earlier mark.
+            guard directory[room]?.revision ?? 0 <= revision else { return pursue(room, at: now) }
             let isHere = holds[room]?.isWritable == true || holds[room]?.isDoubted == true
             if let known = directory[room], isOwn(known.record), known.revision < revision {
                 directory[room]?.record.isLeft = true
@@ -68,7 +80,7 @@ extension Cluster {
     }
 
     /// Ends what this node has of a room that is marked as left.
-    private mutating func letGo(_ room: String, at now: Instant) {
+    mutating func letGo(_ room: String, at now: Instant) {
         guard let hold = holds.removeValue(forKey: room) else { return }
         let journal = journaling.rooms.removeValue(forKey: room)
         counters.roomsLetGo &+= 1

@@ -298,6 +298,8 @@ extension Cluster {
             }
             return
         }
+        // Nothing may be told here of a room that others take over, whatever awaits an answer.
+        if case .leaving = hold.stage, hasLeft(room) { return letGo(room, at: now) }
         guard hold.stage == .held else { return pursue(room, at: now) }
         guard let known = directory[room] else {
             if isWiped {
@@ -308,8 +310,7 @@ extension Cluster {
             return revision > hold.revision ?? 0 ? yield(room, at: now) : ()
         }
         if isOwn(known.record), known.record.isLeft == true {
-            holds[room]?.stage = .leaving(until: now)
-            pursue(room, at: now)
+            letGo(room, at: now)
         } else if isOwn(known.record), !known.record.ended {
             holds[room]?.revision = known.revision
         } else if known.record.term >= hold.term {

@@ -7,8 +7,8 @@ import Testing
 /// Rooms that their homes let go while they run, in virtual time.
 @Suite struct RoomHandoverTests {
     /// A room at `a` with three people, whose events all nodes hear.
-    private func room(_ names: [String] = ["a", "b", "c"]) -> NodeWorld {
-        let world = NodeWorld(names)
+    private func room(_ names: [String] = ["a", "b", "c"], seed: UInt64 = 1) -> NodeWorld {
+        let world = NodeWorld(names, seed: seed)
         world.call("a", "room.create", ["room": "r"])
         for name in names { world.call(name, "events.subscribe", [:], connection: 9) }
         world.run(milliseconds: 100)
@@ -145,6 +145,27 @@ import Testing
         join(world, "b", 1...1)
         world.run(milliseconds: 500)
         #expect(people(world, homes.first ?? "a") == ["p/p1"])
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `each event comes once though the mark is not answered for long`(seed: UInt64) {
+        let world = room(["a", "b"], seed: seed)
+        // The broker may have taken it, and the next home is known long before the answer.
+        world.lossChance = 1
+        handOver(world)
+        world.run(milliseconds: 5)
+        world.lossChance = 0
+        world.run(milliseconds: 1_200)
+        world.call("a", "events.subscribe", ["since": ["r": 2]], connection: 7)
+        world.run(milliseconds: 5_000)
+        join(world, "b", 4...4)
+        world.run(milliseconds: 500)
+        let homes = world.homes(of: "r")
+        #expect(homes.count == 1 && world.recordedHome(of: "r") == homes.first)
+        // Creation, four joins, and what a takeover tells.
+        expectOneStory(world, 6)
+        let seqs = world.events("a", connection: 7).compactMap { $0.split(separator: " ").last }
+        #expect(seqs == ["3", "4", "5", "6"])
     }
 
     @Test func `a home that dies as it lets a room go loses nothing`() {
