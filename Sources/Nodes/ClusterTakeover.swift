@@ -69,7 +69,7 @@ extension Cluster {
                         execute(call)
                         continue
                     }
-                    refuse(call, .nodeUnreachable(home))
+                    refuse(call, isSynced ? .nodeUnreachable(home) : .registryAway())
                 }
             }
             guard isSynced, places > 0, members.isCurrent(at: now),

@@ -168,6 +168,26 @@ import Testing
         #expect(seqs == ["3", "4", "5", "6"])
     }
 
+    @Test(arguments: 1...10 as ClosedRange<UInt64>)
+    func `calls do not wait for a registry that is lost at the mark`(seed: UInt64) {
+        let world = room(["a", "b"], seed: seed)
+        world.lossChance = 1
+        handOver(world)
+        world.run(milliseconds: 8)
+        world.lossChance = 0
+        world.setAway(true)
+        world.call("a", "room.get", ["room": "r"])
+        world.run(milliseconds: 11_000)
+        // The home goes on with the room unless it has heard of the mark.
+        let isLeft = world["a"].cluster.counters.roomsLetGo == 1
+        #expect(world.replies("a") == [isLeft ? "registry-away" : "ok at a"])
+        world.setAway(false)
+        world.run(milliseconds: 8_000)
+        let homes = world.homes(of: "r")
+        #expect(homes.count == 1 && world.recordedHome(of: "r") == homes.first)
+        #expect(people(world, homes.first ?? "a") == ["p/p1", "p/p2", "p/p3"])
+    }
+
     @Test func `a home that dies as it lets a room go loses nothing`() {
         for wait in stride(from: Int64(0), through: 40, by: 5) {
             let world = room()
