@@ -28,7 +28,9 @@ package enum ControlOutput {
     /// A message about participants: to a node where they are, or to their home.
     case place(node: String, asHome: Bool, [UInt8])
     /// Lets a room go to another home, if there is one for it; `ControlPlane.handOver` follows.
-    case handOver(room: String)
+    ///
+    /// If it is forced, also a room that came back a short time ago as nobody took it.
+    case handOver(room: String, isForced: Bool)
     /// Saves changes as one: all of them, or none if the process ends meanwhile.
     ///
     /// It precedes all replies, events and commands that depend on it.

@@ -84,6 +84,11 @@ struct ServerLife {
         }
     }
 
+    /// Whether rooms have no time left to go to other homes.
+    var closesRooms: Bool {
+        if case .closing = draining { true } else { false }
+    }
+
     /// Begins shutdown.
     ///
     /// - Returns: `false` if it has begun already.
@@ -212,6 +217,13 @@ extension ControlPlane {
         }
         life.closeRemaining()
         setTime(now)
+        life.close(rooms.names, at: now)
+        closeSome(at: now)
+    }
+
+    /// Closes rooms that no other home has taken, and that came back after the others had closed.
+    mutating func closeReturned(at now: Instant) {
+        guard life.closesRooms, !life.isClosing, !rooms.isEmpty else { return }
         life.close(rooms.names, at: now)
         closeSome(at: now)
     }

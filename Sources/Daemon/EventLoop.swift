@@ -326,7 +326,8 @@ struct EventLoop: ~Copyable {
         case .save(let changes):
             calls.save(changes)
             journal(changes, at: now)
-        case .handOver(let room): cluster?.withCore { $0.handOver(room, at: now) }
+        case .handOver(let room, let isForced):
+            cluster?.withCore { $0.handOver(room, isForced: isForced, at: now) }
         case .place(let node, let asHome, let message):
             sendPlace(message, to: node, asHome: asHome)
         case .exit:

@@ -5,12 +5,15 @@ extension Cluster {
     /// Lets a room go to another node; nothing happens if that is not possible now.
     ///
     /// Calls wait meanwhile. When the journal has everything, the room's record says that the room
-    /// is left, and the others take it over like that of a lost node.
-    package mutating func handOver(_ room: String, at now: Instant) {
+    /// is left, and the others take it over like that of a lost node. One that nobody took stays
+    /// for a while, unless it is forced to go.
+    package mutating func handOver(_ room: String, isForced: Bool = false, at now: Instant) {
         guard isSynced, members.isCurrent(at: now), !journaling.isAway, members.takesRooms,
-            unwanted[room].map({ $0 <= now }) ?? true, journaling.rooms[room]?.isShort == true,
-            let hold = holds[room], hold.stage == .held, hold.exists, !hold.isDoubted,
-            !hold.isWriting, hold.waiting.isEmpty, journaling.rooms[room]?.isTooLong != true
+            isForced || unwanted[room].map({ $0 <= now }) ?? true,
+            journaling.rooms[room]?.isShort == true,
+            journaling.rooms[room]?.isTooLong != true, let hold = holds[room],
+            hold.stage == .held, hold.exists, !hold.isDoubted, !hold.isWriting,
+            hold.waiting.isEmpty
         else { return }
         unwanted[room] = nil
         let until = now.advanced(milliseconds: Self.leaveMilliseconds)

@@ -226,8 +226,26 @@ import Testing
         #expect(call.world.handed.isEmpty)
         call.world.run(milliseconds: 300)
         #expect(call.world.handed.map(\.room).contains("r"))
+        #expect(call.world.handed.allSatisfy(\.isForced), "also what came back before")
         // No node takes it: it ends.
         call.world.run(milliseconds: 10_000)
         #expect(call.told("room.closed") == ["room.closed"])
+    }
+
+    @Test func `a room that comes back after the time of grace ends`() throws {
+        var call = try MovingCall()
+        _ = try call.world.done("server.drain", ["deadline": 1])
+        call.show(draining: ["a"])
+        call.world.run(milliseconds: 10_500)
+        let records = call.world.nodes["a"]?.journaled
+        call.world.nodes["a"]?.plane.handOver("r", at: call.world.now)
+        call.world.settle()
+        call.world.run(milliseconds: 2_500)
+        #expect(!call.world.serverEvents.contains("a: server.drained"))
+        call.world.adopt(from: "a", by: "a", records)
+        call.world.run(milliseconds: 1_000)
+        #expect(call.told("room.closed") == ["room.closed"])
+        call.world.run(milliseconds: 2_000)
+        #expect(call.world.serverEvents.contains("a: server.drained"))
     }
 }

@@ -41,7 +41,7 @@ struct PlaceWorld {
     var events: [IPCEvent] = []
     var warnings: [String] = []
     /// Rooms that are to go to other homes, and the nodes that have let them go.
-    var handed: [(room: String, node: String)] = []
+    var handed: [(room: String, node: String, isForced: Bool)] = []
     var serverEvents: [String] = []
     /// Messages from homes to the nodes of participants, by node, and their bytes.
     var told: [String: (messages: Int, bytes: Int)] = [:]
@@ -279,7 +279,7 @@ struct PlaceWorld {
             }
         case .log(let level, let message, let fields):
             if level >= .warning { warnings.append("\(name): \(message) \(fields.map(\.1))") }
-        case .handOver(let room): handed.append((room, name))
+        case .handOver(let room, let isForced): handed.append((room, name, isForced))
         case .serverEvent(let line): serverEvents.append("\(name): \(line.name)")
         case .statistics, .subscribe, .close, .upgrade, .exit: break
         }

@@ -25,8 +25,10 @@ import Testing
         }
     }
 
-    private func handOver(_ world: NodeWorld) {
-        world.deliver(to: NodeWorld.name("a")) { $0.cluster.handOver("r", at: world.now) }
+    private func handOver(_ world: NodeWorld, isForced: Bool = false) {
+        world.deliver(to: NodeWorld.name("a")) {
+            $0.cluster.handOver("r", isForced: isForced, at: world.now)
+        }
     }
 
     private func people(_ world: NodeWorld, _ node: String) -> [String] {
@@ -94,6 +96,11 @@ import Testing
         join(world, "b", 4...4)
         world.run(milliseconds: 500)
         expectOneStory(world, 6)
+        // The drain's deadline leaves it no choice.
+        handOver(world, isForced: true)
+        world.run(milliseconds: 1_500)
+        #expect(world.homes(of: "r") == ["b"])
+        expectOneStory(world, 7)
     }
 
     @Test(arguments: [true, false])

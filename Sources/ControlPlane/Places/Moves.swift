@@ -131,7 +131,7 @@ extension ControlPlane {
         setTime(now)
         if places?.moves.nextLook ?? now <= now {
             places?.moves.nextLook = now.advanced(milliseconds: Moves.lookMilliseconds)
-            handRoomsOver()
+            if life.closesRooms { closeReturned(at: now) } else { handRoomsOver() }
             if places?.moves.isForced == true { sendGuestsAway(at: now) }
             tellIfDrained()
         }
@@ -224,7 +224,8 @@ extension ControlPlane {
         for name in rooms.names {
             guard let room = rooms[name]?.room else { continue }
             let isHeld = room.hasTransports(in: 0..<setup.workers) || room.hasLastingOutputs
-            if moves.isForced || !isHeld { output.append(.handOver(room: name)) }
+            guard moves.isForced || !isHeld else { continue }
+            output.append(.handOver(room: name, isForced: moves.isForced))
         }
     }
 
