@@ -252,10 +252,25 @@ import Testing
         call.world.tell(.transport(old, .disconnected(.timeout)), of: "b")
         #expect(try call.get("p").node == "a")
         #expect(try call.get("p").connection == .connecting)
+        #expect(call.nodesTold == ["p a"])
         call.connectAll(at: "a")
+        #expect(call.nodesTold == ["p a"])
         #expect(try call.get("p").connection == .connected)
         #expect(try call.streams().contains { $0.participant == "p" })
         try call.end()
+    }
+
+    @Test func `the new connection stays when the home is lost with the old one`() throws {
+        var call = try MovingCall()
+        _ = try call.world.done("server.drain", [:])
+        call.show(draining: ["a"])
+        call.world.run(milliseconds: 100)
+        let node = try #require(call.asked.first { $0.hasPrefix("w ") }).split(separator: " ")[1]
+        _ = try call.offer("w", peer: 2, "0:video:recvonly", "1:audio:recvonly")
+        call.world.kill("a")
+        call.world.events = []
+        call.world.adopt(from: "a", by: "b")
+        #expect(call.nodesTold == ["w \(node)"])
     }
 
     @Test func `who loses the old connection in mid-move may begin again`() throws {

@@ -65,6 +65,13 @@ struct MovingCall {
             .map { "\($0.participant.rawValue) \($0.node) \($0.reason)" }
     }
 
+    /// `participant.changed` so far, as `participant node`.
+    var nodesTold: [String] {
+        world.events.filter { $0.event == "participant.changed" }
+            .compactMap { try? $0.data.decode(ParticipantChanged.self).participantInfo }
+            .map { "\($0.participant.rawValue) \($0.node ?? "")" }
+    }
+
     func told(_ event: String) -> [String] {
         world.events.filter { $0.event == event }.map(\.event)
     }

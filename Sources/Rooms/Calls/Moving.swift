@@ -111,15 +111,22 @@ extension Room {
     }
 
     /// Lets a new transport be what it is without the one whose place it was to take, as that has
-    /// ended.
-    mutating func promoteSuccessor(of name: String, of id: String) {
+    /// ended; returns whether there is one.
+    mutating func promoteSuccessor(of name: String, of id: String) -> Bool {
         guard
             let index = participants[id]?.transports.firstIndex(where: { $0.succeeds == name })
-        else { return }
+        else { return false }
         participants[id]?.transports[index].name = name
         participants[id]?.transports[index].succeeds = nil
         let site = participants[id]?.transports[index].site
         participants[id]?.node = site?.node
+        return true
+    }
+
+    /// Tells at which node a participant is now.
+    func tellNode(of id: String, _ transaction: inout RoomTransaction) {
+        guard let participant = participants[id] else { return }
+        transaction.announce(.participantChanged(participant), to: audience(of: participant))
     }
 
     /// Gives a transport that is connected the streams, subscriptions and following slots of the
@@ -157,8 +164,7 @@ extension Room {
         carryOn(subscriptionsOf: id, &transaction)
         close(old, of: id, &transaction)
         tellRecovery(of: id, name, from: old.connection, &transaction)
-        guard let participant = participants[id] else { return }
-        transaction.announce(.participantChanged(participant), to: audience(of: participant))
+        tellNode(of: id, &transaction)
     }
 
     /// Tells that a transport is connected again, or at last, whose place a new one has taken.

@@ -126,11 +126,12 @@ extension Room {
         case .reconnected: resume(id, name, &transaction)
         case .disconnected:
             end(transport: name, of: id, EndReason.disconnected, &transaction)
-            promoteSuccessor(of: name, of: id)
+            let hasSuccessor = promoteSuccessor(of: name, of: id)
             noteConnection(of: id, ifNone: .disconnected)
             noteLoss(of: id, at: transaction.shared.now)
             moderation.hosts.expect(id, at: transaction.shared.now)
             reconcile(publisher: id, ending: EndReason.disconnected, &transaction)
+            if hasSuccessor { tellNode(of: id, &transaction) }
         }
     }
 
