@@ -465,20 +465,31 @@ async def test_a_connection_that_ended_with_its_node_is_made_again(lab, ipc, tol
 
 
 @one
-async def test_who_cannot_move_to_another_node_connects_anew(lab, ipc):
+async def test_who_is_refused_at_another_node_goes_on_and_may_be_asked_again(lab, ipc):
     # sfud asks nobody here to move, so it refuses the offer of a second connection.
-    await lab.run("(lab.former = calls.Ben.peer.pc, null)")
-    me = await lab.run("calls.Ben.me")
-    for node in ("b", "c"):  # the newest wish counts
-        data = {"participant": me, "node": node, "reason": "drain"}
-        message = {"type": "event", "event": "participant.moveWanted", "data": data}
-        take = f"lab.sockets.Ben.at(-1).onmessage({{data: {json.dumps(json.dumps(message))}}})"
-        await lab.run(f"({take}, null)")
-    await lab.until(
-        "calls.Ben.peer?.pc.connectionState === 'connected' && calls.Ben.peer.pc !== lab.former",
-        "Ben has another connection",
+    await lab.run(
+        "(() => { lab.made = []; lab.former = calls.Ben.peer.pc; lab.plain = RTCPeerConnection;"
+        " globalThis.RTCPeerConnection = function (it) { const made = new lab.plain(it);"
+        " lab.made.push(made); return made; }; })()"
     )
-    assert await lab.run("lab.former.signalingState") == "closed"
+    me = await lab.run("calls.Ben.me")
+    try:
+        for count, node in enumerate(("b", "c", "b"), start=1):
+            data = {"participant": me, "node": node, "reason": "drain"}
+            message = {"type": "event", "event": "participant.moveWanted", "data": data}
+            take = f"lab.sockets.Ben.at(-1).onmessage({{data: {json.dumps(json.dumps(message))}}})"
+            await lab.run(f"({take}, null)")
+            await lab.until(
+                f"lab.made.length === {count}"
+                " && lab.made.every((it) => it.signalingState === 'closed')",
+                "Ben tries, and is refused",
+            )
+            await asyncio.sleep(0.2)
+            assert await lab.run("calls.Ben.peer.pc === lab.former && lab.made.length") == count
+    finally:
+        await lab.run("(globalThis.RTCPeerConnection = lab.plain, null)")
+    assert await lab.run("[lab.former.connectionState, calls.Ben.state]") == ["connected", "joined"]
+    assert await lab.run("calls.Ben.peer.isResting") is False, "a break would be mended"
     assert await lab.run("calls.Ben.me") == me, "he is the same participant"
     await lab.sees("Ben", "Ann", RED)
     found = await ipc.call("transport.list", room=lab.room, participant=me)

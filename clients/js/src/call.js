@@ -490,9 +490,13 @@ export class Call extends EventTarget {
     this.#reviewing = going;
     try {
       await going;
-    } catch {
+    } catch (error) {
       // Without the signalling server it is tried again after `resume`.
       if (this.#destination !== wanted || this.state === "reconnecting") return;
+      if (error instanceof CallError && !this.peer.isResting) {
+        this.#destination = null; // the offer is refused, and sfud asks again
+        return;
+      }
       await this.#endTransport(this.peer); // else it would look like a connection that has broken
       return this.#offerAgain();
     }
@@ -509,7 +513,6 @@ export class Call extends EventTarget {
     if (!former || isThere) this.#destination = null; // the next one is made there anyway
     if (this.#destination !== wanted) return;
     const peer = (this.#coming = this.#makePeer(former.name, former.most));
-    former.rest(); // sfud ends it, and it must not be mended then
     try {
       await unlessClosed(peer, this.#bringOver(peer, former));
     } catch (error) {
@@ -534,6 +537,7 @@ export class Call extends EventTarget {
   async #bringOver(peer, former) {
     peer.copy(former);
     await peer.negotiate();
+    former.rest(); // sfud ends it, and it must not be mended then
     await peer.connected(MOVE_SECONDS);
   }
 

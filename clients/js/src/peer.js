@@ -75,6 +75,11 @@ export class Peer extends EventTarget {
     });
   }
 
+  /** Whether a path that breaks is left as it is. */
+  get isResting() {
+    return this.pc.onconnectionstatechange === null;
+  }
+
   /** Leaves a path that breaks as it is: another peer is to take the place of this one. */
   rest() {
     clearTimeout(this.#timer);
