@@ -16,6 +16,8 @@ struct RoomTable {
     private var counts: [Int]
     /// Room that owns a worker-side object, to route worker events.
     private(set) var owners: [Room.WorkerResource: String] = [:]
+    /// Number of transports of each room in each worker that has any of it.
+    private var users: [Int: [String: Int]] = [:]
     /// Number of transport state changes and releases since the start.
     private(set) var transportChanges = 0
     /// Counters of what has happened in all rooms.
@@ -94,13 +96,33 @@ struct RoomTable {
 
     /// Notes that a room owns worker-side objects.
     mutating func own(_ resources: [Room.WorkerResource], _ name: String) {
-        for resource in resources { owners[resource] = name }
+        for resource in resources {
+            countUse(of: resource, by: -1)
+            owners[resource] = name
+            countUse(of: resource, by: 1)
+        }
     }
 
     /// Forgets a worker-side object that no worker uses any longer.
     mutating func disown(_ resource: Room.WorkerResource) {
+        countUse(of: resource, by: -1)
         owners[resource] = nil
         if case .transport = resource { noteTransportChange() }
+    }
+
+    private mutating func countUse(of resource: Room.WorkerResource, by change: Int) {
+        guard case .transport(let worker, _) = resource, let name = owners[resource] else { return }
+        let count = (users[worker]?[name] ?? 0) + change
+        users[worker, default: [:]][name] = count > 0 ? count : nil
+        if users[worker]?.isEmpty == true { users[worker] = nil }
+    }
+
+    /// Names of the rooms that have transports in one of these workers, in order; some may have
+    /// ended just now.
+    func names(withTransportsIn workers: some Sequence<Int>) -> [String] {
+        var names: Set<String> = []
+        for worker in workers { names.formUnion((users[worker] ?? [:]).keys) }
+        return names.sorted()
     }
 
     mutating func noteTransportChange() { transportChanges &+= 1 }

@@ -55,6 +55,27 @@ import Testing
         try call.end()
     }
 
+    @Test func `only rooms of people at the node are looked at`() throws {
+        var call = try MovingCall()
+        for room in ["q", "s"] { _ = try call.world.done("room.create", ["room": .string(room)]) }
+        func rooms(at node: String) -> [String] {
+            guard let plane = call.world.nodes["a"]?.plane else { return [] }
+            let places = plane.shared.remote?.places(at: node) ?? []
+            return plane.rooms.names(withTransportsIn: places)
+        }
+        #expect(rooms(at: "b") == ["r"] && rooms(at: "c") == ["r"])
+        #expect(call.world.nodes["a"]?.plane.rooms.names(withTransportsIn: 0..<1) == ["r"])
+        call.show(draining: ["b"])
+        call.world.run(milliseconds: 100)
+        _ = try call.offerOfPublisher(peer: 2)
+        #expect(rooms(at: "b") == ["r"])
+        call.connectAll(at: "a")
+        #expect(rooms(at: "b") == [] && rooms(at: "c") == ["r"])
+        for room in ["q", "s"] { _ = try call.world.done("room.close", ["room": .string(room)]) }
+        try call.end()
+        for node in ["b", "c"] { #expect(rooms(at: node) == []) }
+    }
+
     @Test func `who was to go to a node that drains too is asked again`() throws {
         var call = try MovingCall()
         call.show(draining: ["a", "b"])

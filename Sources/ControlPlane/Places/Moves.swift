@@ -169,10 +169,8 @@ extension ControlPlane {
     private func participantsToMove() -> [(room: String, participant: String, from: String)] {
         guard let moves = places?.moves else { return [] }
         var found: [(room: String, participant: String, from: String)] = []
-        for name in rooms.names {
-            guard let room = rooms[name]?.room,
-                nodesOfTransports(in: name).contains(where: { moves.draining[$0] != nil })
-            else { continue }
+        for name in rooms.names(withTransportsIn: workersThatDrain) {
+            guard let room = rooms[name]?.room else { continue }
             for participant in room.participants.values {
                 let nodes = participant.transports.map { self.name(ofNodeWith: $0.place.worker) }
                 guard let node = nodes.first(where: { moves.draining[$0] != nil }),
@@ -182,6 +180,14 @@ extension ControlPlane {
             }
         }
         return found
+    }
+
+    /// Workers of nodes that drain.
+    private var workersThatDrain: [Int] {
+        (places?.moves.draining ?? [:]).keys.flatMap { node in
+            node == setup.node
+                ? Array(0..<setup.workers) : shared.remote?.places(at: node) ?? []
+        }
     }
 
     private func isToBeAsked(_ participant: Room.Participant, _ since: Instant) -> Bool {
@@ -221,7 +227,9 @@ extension ControlPlane {
         guard let own = setup.node, let moves = places?.moves, moves.draining[own] != nil,
             canHandOver
         else { return }
-        for name in rooms.names {
+        // Most rooms of a large node are skipped without a look at them.
+        let inUse = Set(rooms.names(withTransportsIn: 0..<setup.workers))
+        for name in rooms.names where moves.isForced || !inUse.contains(name) {
             guard let room = rooms[name]?.room else { continue }
             let isHeld = room.hasTransports(in: 0..<setup.workers) || room.hasLastingOutputs
             guard moves.isForced || !isHeld else { continue }
