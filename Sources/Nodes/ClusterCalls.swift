@@ -13,7 +13,7 @@ extension Cluster {
         observe(now)
         let call = PendingCall(request: request, line: line, origin: .here(connection))
         if request.method == EventsSubscribe.name {
-            subscribe(call, connection, at: now)
+            subscribeOnceTaken(call, connection, at: now)
         } else {
             route(call, at: now)
         }
@@ -21,7 +21,9 @@ extension Cluster {
 
     /// Sends a call where its room is.
     mutating func route(_ call: PendingCall, at now: Instant) {
-        guard let room = call.room else { return execute(call) }
+        guard let room = call.room else {
+            return call.isToSubscribe ? goOnSubscribing(call, at: now) : execute(call)
+        }
         if holds[room] != nil { return executeHeld(call, room, at: now) }
         if isOrphan(room, at: now) { return wait(call, for: room, at: now) }
         let creates = call.request.method == RoomCreate.name

@@ -1,3 +1,5 @@
+import Contract
+import JSON
 package import RTP
 
 // Rooms that are let go while their home still runs: another node takes them over.
@@ -99,6 +101,53 @@ extension Cluster {
             noteOrphan(room, at: now)
         }
         for call in hold.waiting { route(call, at: now) }
+    }
+
+    /// Subscribes a connection of this node, once the rooms whose events it has missed have homes.
+    ///
+    /// Only these know what it has missed.
+    mutating func subscribeOnceTaken(_ call: PendingCall, _ connection: UInt64, at now: Instant) {
+        var call = call
+        let restoring = restoringRoom(of: call)
+        guard let room = restoring ?? homelessRoom(of: call, at: now) else {
+            call.isToSubscribe = false
+            return subscribe(call, connection, at: now)
+        }
+        call.isToSubscribe = true
+        if subscriptions[connection] == nil {
+            // It hears nothing until then, and is forgotten if the connection is closed.
+            let none = EventsSubscribe.Params(rooms: [])
+            subscriptions[connection] = Subscription(
+                call: call,
+                params: none,
+                interest: FeedInterest(none)
+            )
+        }
+        if restoring == nil {
+            wait(call, for: room, at: now)
+        } else {
+            holds[room]?.waiting.append(call)
+        }
+    }
+
+    /// Takes a subscription that has waited.
+    mutating func goOnSubscribing(_ call: PendingCall, at now: Instant) {
+        guard case .here(let connection) = call.origin, subscriptions[connection] != nil else {
+            return
+        }
+        subscribeOnceTaken(call, connection, at: now)
+    }
+
+    /// Returns a room without a home that may soon have one, if a subscription asks for its missed
+    /// events.
+    private func homelessRoom(of call: PendingCall, at now: Instant) -> String? {
+        guard let asked = call.request.params["since"], case .object(let since) = asked else {
+            return nil
+        }
+        return since.keys.sorted().first { room in
+            guard isOrphan(room, at: now), let orphan = orphans[room] else { return false }
+            return now.milliseconds(since: orphan.since) < Self.linkMilliseconds / 2
+        }
     }
 
     /// Time for which a room's calls wait for its journal before it is let go.

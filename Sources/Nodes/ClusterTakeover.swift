@@ -45,7 +45,9 @@ extension Cluster {
         guard orphans[room]?.waiting.count ?? 0 < NodeList.waitingLimit else {
             return refuse(call, .limitReached("nodeCallsWaiting", NodeList.waitingLimit))
         }
-        let end = now.advanced(milliseconds: Self.linkMilliseconds)
+        // A subscription is for other rooms, too.
+        let share: Int64 = call.isToSubscribe ? 2 : 1
+        let end = now.advanced(milliseconds: Self.linkMilliseconds / share)
         orphans[room, default: Orphan(since: now)].waiting.append((call, end))
     }
 
@@ -64,9 +66,9 @@ extension Cluster {
                 orphans[room]?.waiting.removeAll { $0.until <= now }
                 let home = directory[room]?.record.home ?? setup.name
                 for (call, _) in late {
-                    // A subscription is for other rooms, too.
+                    // Nothing of it is refused.
                     guard call.room != nil else {
-                        execute(call)
+                        route(call, at: now)
                         continue
                     }
                     refuse(call, isSynced ? .nodeUnreachable(home) : .registryAway())

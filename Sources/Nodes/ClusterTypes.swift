@@ -104,6 +104,8 @@ struct PendingCall: Hashable, Sendable {
     var origin: Origin
     /// Whether the registry was asked for the room already.
     var wasLookedUp = false
+    /// Whether it is a subscription of a connection here that waits for a room before it begins.
+    var isToSubscribe = false
     /// Number under which it was first sent to a home that was lost before it answered.
     var firstNumber: UInt64?
 

@@ -175,6 +175,34 @@ import Testing
         #expect(seqs == ["3", "4", "5", "6"])
     }
 
+    /// At once the home still answers; then nobody does, until another node has the room.
+    @Test(arguments: ["a", "b", "c"], [0, 50, 104, 112, 400] as [Int64])
+    func `missed events are told whenever they are asked for`(node: String, wait: Int64) {
+        let world = room()
+        handOver(world)
+        world.run(milliseconds: wait)
+        world.call(node, "events.subscribe", ["since": ["r": 2]], connection: 7)
+        world.run(milliseconds: 4_000)
+        join(world, "b", 4...4)
+        world.run(milliseconds: 500)
+        let seqs = world.events(node, connection: 7).compactMap { $0.split(separator: " ").last }
+        #expect(seqs == ["3", "4", "5", "6"])
+        #expect(world.replies(node, connection: 7).count == 1)
+        expectOneStory(world, 6)
+    }
+
+    @Test func `a connection that is closed as it waits for a room is forgotten`() {
+        let world = room()
+        handOver(world)
+        world.run(milliseconds: 50)
+        world.call("b", "events.subscribe", ["since": ["r": 2]], connection: 7)
+        #expect(world["b"].cluster.subscriptions[7] != nil)
+        world.deliver(to: NodeWorld.name("b")) { $0.cluster.connectionClosed(7) }
+        world.run(milliseconds: 4_000)
+        #expect(world["b"].cluster.subscriptions[7] == nil)
+        #expect(world["b"].inbox[7] == nil)
+    }
+
     @Test(arguments: 1...10 as ClosedRange<UInt64>)
     func `calls do not wait for a registry that is lost at the mark`(seed: UInt64) {
         let world = room(["a", "b"], seed: seed)
