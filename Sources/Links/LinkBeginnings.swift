@@ -23,10 +23,12 @@ extension LinkMedia {
         guard picture.allSatisfy({ $0.1.count <= Self.packetLimit }) else { return }
         for (part, bytes) in picture {
             counters.packetsOut &+= 1
+            var place: PicturePart = part.isFirst ? .first : []
+            if part.isLast { place.insert(.last) }
             let record = LinkRecord.picture(
                 header(of: part.packet, for: subscriber, at: now),
                 covered: UInt16(clamping: part.covered),
-                isLast: part.isLast,
+                place,
                 packet: bytes
             )
             append(record, to: node, isVideo: true, at: now)
@@ -49,13 +51,18 @@ extension LinkMedia {
     mutating func take(
         _ header: LinkedMediaHeader,
         covered: Int,
-        isLast: Bool,
+        _ place: PicturePart,
         _ packet: [UInt8],
         from node: String,
         at now: Instant
     ) {
         guard let linked = linked(header, from: node, at: now) else { return }
-        let picture = LinkedPicture(linked, covered: covered, isLast: isLast)
+        let picture = LinkedPicture(
+            linked,
+            covered: covered,
+            isFirst: place.contains(.first),
+            isLast: place.contains(.last)
+        )
         if !core.receiveLinkedPicture(picture, packet.span, at: now) {
             counters.packetsRefused &+= 1
         }

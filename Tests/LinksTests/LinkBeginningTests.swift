@@ -119,13 +119,18 @@ import WorkerInterface
         world.askForPicture()
         world.want(1)
         world.run(1_500)
-        let sent = world.origin.counters.packetsOut
-        #expect(sent == 14)
+        #expect(world.origin.counters.packetsOut == 14)
         world.want(0)
-        world.run(100)
+        world.run(200) { world, step in
+            if step % 10 == 0 { world.publish(Int64(65_550 + step / 10)) }
+        }
+        world.pictures = []
         world.want(1)
-        world.run(100)
-        #expect(world.origin.counters.packetsOut == 28)
+        world.run(60)
+        world.askForPicture()
+        world.run(5)
+        #expect(world.origin.counters.packetsOut == 14 + 34)
+        #expect(world.pictures.count == 34 && world.pictures.last?.endsPicture == true)
     }
 
     @Test func `a picture of which a packet is lost is given up, and not asked for again`()
@@ -217,7 +222,7 @@ import WorkerInterface
         ]
         for (name, header, covered, bytes) in rows {
             let before = world.far.counters
-            let record = LinkRecord.picture(header, covered: covered, isLast: true, packet: bytes)
+            let record = LinkRecord.picture(header, covered: covered, .last, packet: bytes)
             world.far.take(record, from: "origin", at: world.now)
             let after = world.far.counters
             let refused =

@@ -37,6 +37,7 @@ async def two_nodes(start_sfud, nats):
 
 
 @pytest.mark.alone
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", ["Chromium", "Firefox"])
 async def test_a_link_that_loses_packets_costs_viewers_none(
     start_sfud, nats, peers, capsys, stack

@@ -11,6 +11,9 @@ import pytest
 from harness import expect
 from harness.looks import ALICE
 from harness.media import COUNTER_BITS, Frame, hue_distance
+from harness.nats import cluster, linked
+from harness.room import Room
+from test_nodes import nats  # noqa: F401
 
 #: A publisher of three encodings.
 CAMERA = dict(
@@ -112,6 +115,36 @@ async def test_who_subscribes_has_a_picture_at_once(room, peers, capsys, stack):
     assert first <= FIRST[stack] and current <= PRESENT
     with capsys.disabled():
         print(f"  {await requests(alice.peer)} keyframe requests")
+
+
+@pytest.mark.alone
+@pytest.mark.seconds(120)
+async def test_the_first_viewer_at_another_node_has_a_picture_at_once(
+    start_sfud, nats, peers, capsys
+):
+    """Each time the other node begins to want the stream, and is sent the warm picture."""
+    a, b = await cluster(start_sfud, nats, "a", "b")
+    await asyncio.gather(linked(a, "b"), linked(b, "a"))
+    async with a.client() as at_a, b.client() as at_b:
+        await at_b.call("events.subscribe")
+        room = await Room(at_a).open()
+        alice = await room.join("alice", await peers("Chromium"), **ALICE, **CAMERA)
+        await room.layers(3)
+        far = Room(at_b)
+        far.id = room.id
+        bob = await far.join("bob", await peers("Chromium"), slots=1)
+        assert " 127.0.0.2 " in bob.answers[0]
+        seen = []
+        for _ in range(TRIES):
+            subscription = await bob.subscribe(alice.stream)
+            frames = await watched(bob.peer, subscription.video, subscription.since)
+            seen.append((subscription.since, frames))
+            await far.call("subscription.remove", subscription=subscription.id)
+            await expect.still(bob.peer, subscription.video, seconds=0.5)
+        first, current = assess("Chromium subscribes at another node", seen, capsys)
+        with capsys.disabled():
+            print(f"  {await requests(alice.peer)} keyframe requests")
+        assert first <= FIRST["Chromium"] + 0.05 and current <= PRESENT
 
 
 @pytest.mark.alone

@@ -32,6 +32,8 @@ async def durable(ipc, room: str, seconds: float = 15) -> float:
     return time.monotonic() - begin
 
 
+@pytest.mark.alone
+@pytest.mark.slow
 @pytest.mark.seconds(180)
 async def test_a_registry_of_three_loses_one_after_another_then_two(start_sfud, three, peers):
     names = {"a": "up", "b": "up"}

@@ -6,11 +6,15 @@ package struct LinkedPicture: Sendable {
     package var packet: LinkedPacket
     /// Sequence numbers from this packet up to the next one of the picture, or to its end.
     package var covered: Int
+    /// Whether it begins the picture.
+    package var isFirst: Bool
+    /// Whether it ends the picture.
     package var isLast: Bool
 
-    package init(_ packet: LinkedPacket, covered: Int, isLast: Bool) {
+    package init(_ packet: LinkedPacket, covered: Int, isFirst: Bool, isLast: Bool) {
         self.packet = packet
         self.covered = covered
+        self.isFirst = isFirst
         self.isLast = isLast
     }
 }
@@ -41,6 +45,7 @@ extension Core {
             let picture = LinkedPicture(
                 linked(place, of: id.place),
                 covered: covered,
+                isFirst: packets.isEmpty,
                 isLast: numbers.isEmpty
             )
             packets.append((picture, exported(place)))
@@ -109,12 +114,14 @@ extension Core {
 
     /// Gives the packet its number, unless live packets are further already.
     ///
-    /// What the picture covers counts as received: nobody asks for it again.
+    /// A picture begins a numbering of its own: what came before it was for earlier viewers. What it
+    /// covers counts as received, so nobody asks for it again.
     private mutating func numberPicture(
         _ packet: inout ReceivedPacket,
         _ picture: LinkedPicture
     ) throws(DropReason) {
         let encoding = packet.encoding
+        if picture.isFirst { receiver.encodings[encoding].homeEpoch = nil }
         followEpoch(picture.packet.epoch, of: encoding, packet.ssrc)
         let sequence = SequenceNumber(rawValue: UInt16(truncatingIfNeeded: picture.packet.number))
         guard sequence == packet.info.sequence else { throw .malformedRTP }
