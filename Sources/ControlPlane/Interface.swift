@@ -23,7 +23,7 @@ package enum ControlOutput {
     /// Statistics for one connection, which has subscribed to them.
     case statistics(ConnectionID, EventLine)
     /// Sets the events that a connection receives, after those that it missed.
-    case subscribe(ConnectionID, EventInterest, replay: [EventLine])
+    case subscribe(ConnectionID, EventInterest, replay: [MissedEvent])
     case commands(worker: Int, [WorkerCommand])
     /// A message about participants: to a node where they are, or to their home.
     case place(node: String, asHome: Bool, [UInt8])
@@ -85,6 +85,19 @@ package struct EventLine: Hashable, Sendable {
     package init(name: String, line: [UInt8]) {
         self.name = name
         self.line = line
+    }
+}
+
+/// Event that a connection has missed, or a `resync` in its place.
+package struct MissedEvent: Hashable, Sendable {
+    package var room: String
+    package var seq: UInt64
+    package var event: EventLine
+
+    package init(_ event: EventLine, room: String, seq: UInt64) {
+        self.event = event
+        self.room = room
+        self.seq = seq
     }
 }
 

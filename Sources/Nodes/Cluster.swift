@@ -16,12 +16,8 @@ package struct Cluster {
     var lookups: [String: [PendingCall]] = [:]
     /// Rooms that nobody took when they were let go, and the times until which they stay.
     var unwanted: [String: Instant] = [:]
-    /// `seq` of the last event that was told of rooms that were let go.
-    var leftPositions: [String: UInt64] = [:]
     /// Rooms whose homes are lost.
     var orphans: [String: Orphan] = [:]
-    /// `seq` of the last event that came here of rooms that are being taken over by this node.
-    var positions: [String: UInt64] = [:]
     var journaling = Journaling()
     /// Rooms whose names were lost, and which end here.
     var ending: Set<String> = []
@@ -243,7 +239,11 @@ package struct Cluster {
             emit(.execute(call.request, connection: guest, creates: room))
         case .here(let connection):
             guard call.room != nil else {
-                return emit(.execute(call.request, connection: connection, creates: room))
+                if call.request.method == EventsSubscribe.name {
+                    subscriptions[connection]?.isBegun = true
+                }
+                let request = withoutMovedRooms(call).request
+                return emit(.execute(request, connection: connection, creates: room))
             }
             let name = call.firstNumber.map { CallName.text(setup.name, setup.boot, $0) }
             if tookEffect(call, named: name) { return }

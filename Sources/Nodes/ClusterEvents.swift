@@ -16,8 +16,18 @@ struct Subscription {
 
     struct Attachment {
         var beginning: Beginning
-        var isAsked = false
+        /// Number of the call that asks the node for events.
+        var number: UInt64?
         var isAttached = false
+        var isAsked: Bool { number != nil }
+    }
+
+    /// How far a connection has come in the events of a room.
+    struct Position: Hashable {
+        /// `seq` of the last event that it got, or that was told before it subscribed.
+        var seq: UInt64
+        /// Home of the room then.
+        var node: NodeName
     }
 
     var call: PendingCall
@@ -28,6 +38,17 @@ struct Subscription {
     var replyBy: Instant?
     /// Events of other nodes that came before the reply.
     var early: [[UInt8]] = []
+    /// Whether the connection gets the events of this node's rooms.
+    var isBegun = false
+    /// How far it has come in rooms of other nodes, and in those that have left this one.
+    ///
+    /// That a room has come further is known of no connection before it has the events: the next
+    /// home is asked for what follows this.
+    var positions: [String: Position] = [:]
+    /// Rooms whose missed events it waits for, with the call that asks for them.
+    ///
+    /// Later events of theirs come with those, and are left out before.
+    var awaited: [String: UInt64] = [:]
 }
 
 // Events of rooms at other nodes, for connections of this one.
@@ -45,6 +66,7 @@ extension Cluster {
             interest: FeedInterest(params)
         )
         subscription.replyBy = now.advanced(milliseconds: Self.subscribeMilliseconds)
+        subscription.positions = beginning(of: subscription, at: now)
         subscriptions[connection] = subscription
         let homes = homes(for: subscription.interest, at: now)
         for (node, attachment) in before?.attachments ?? [:]
@@ -83,6 +105,8 @@ extension Cluster {
                 let known = directory[room.rawValue]
                 guard known == nil || known?.record.home == setup.name else { continue }
                 own[room.rawValue] = .integer(seq)
+                guard known == nil || holds[room.rawValue]?.exists == true else { continue }
+                subscriptions[connection]?.positions[room.rawValue] = nil
             }
             params["since"] = .object(own)
             call.request.params = .object(params)
@@ -96,20 +120,36 @@ extension Cluster {
         guard let subscription = subscriptions[connection], let member = members[node],
             let attachment = subscription.attachments[node], !attachment.isAsked
         else { return }
-        subscriptions[connection]?.attachments[node]?.isAsked = true
-        var params = EventsSubscribe.Params(
+        // Events that are asked for already come once.
+        let missed = since(subscription, attachment.beginning, at: node)
+            .filter { subscription.awaited[$0.key.rawValue] == nil }
+        let number = ask(node, for: missed, connection, boot: member.record.boot, at: now)
+        subscriptions[connection]?.attachments[node]?.number = number
+        connectIfNeeded(node, at: now)
+    }
+
+    /// Asks a node for the events of its rooms, and for those that a connection has missed; returns
+    /// the number of the call.
+    @discardableResult
+    mutating func ask(
+        _ node: NodeName,
+        for missed: [RoomID: Int64],
+        _ connection: UInt64,
+        boot: String,
+        at now: Instant
+    ) -> UInt64 {
+        let number = nextNumber()
+        guard let subscription = subscriptions[connection] else { return number }
+        let params = EventsSubscribe.Params(
             rooms: subscription.params.rooms,
+            since: missed,
             events: subscription.params.events
         )
-        // Events that are asked for already come once.
-        let awaited = peers[node]?.awaited.filter { $0.value.contains(connection) } ?? [:]
-        params.since = since(subscription, attachment.beginning, at: node)
-            .filter { awaited[$0.key.rawValue] == nil }
-        let outgoing = subscribing(connection, params, boot: member.record.boot, at: now)
-        let number = nextNumber()
+        for room in missed.keys { subscriptions[connection]?.awaited[room.rawValue] = number }
+        let outgoing = subscribing(connection, params, boot: boot, at: now)
         peers[node, default: Peer()].add(outgoing, number)
         sendCall(number, to: node)
-        connectIfNeeded(node, at: now)
+        return number
     }
 
     /// Returns the `since` for a node: the last events seen of its rooms.
@@ -118,42 +158,80 @@ extension Cluster {
         _ beginning: Subscription.Beginning,
         at node: NodeName
     ) -> [RoomID: Int64] {
-        // Rooms of an earlier life have ended, which was told.
-        var rooms = directory.filter { _, known in
-            known.record.home == node && !known.record.ended
-                && members.isAlive(node, boot: known.record.boot)
-        }.map(\.key)
-        let positions = peers[node]?.positions ?? [:]
-        if beginning == .goingOn { rooms += positions.keys.filter { directory[$0] == nil } }
-        let asked = subscription.params.since ?? [:]
+        var rooms = directory.filter { isHome(node, $0.value.record) }.map(\.key)
+        if beginning == .goingOn {
+            for (room, position) in subscription.positions
+            where position.node == node && directory[room] == nil {
+                rooms.append(room)
+            }
+        }
         var since: [RoomID: Int64] = [:]
         for room in rooms where subscription.interest.includes(room: room) {
             let id = RoomID(room)
+            let seen = seen(room, by: subscription).map { Int64(clamping: $0) }
+            let asked = subscription.params.since?[id]
             switch beginning {
-            case .asAsked: since[id] = asked[id]
-            case .allOfRooms:
-                since[id] = positions[room].map { Int64(clamping: $0) } ?? asked[id] ?? 0
-            case .goingOn: since[id] = Int64(clamping: positions[room] ?? 0)
+            case .asAsked: since[id] = seen ?? asked
+            case .allOfRooms: since[id] = seen ?? asked ?? 0
+            case .goingOn: since[id] = seen ?? 0
             }
         }
         return since
     }
 
-    mutating func noteAttached(_ connection: UInt64, to node: NodeName, at now: Instant) {
-        guard subscriptions[connection]?.attachments[node] != nil else { return }
+    /// Whether a node is asked for the events of a room with this record.
+    ///
+    /// Rooms of an earlier life have ended, which was told. A node whose lease is over may be
+    /// linked again before it is seen to live, and goes on telling.
+    func isHome(_ node: NodeName, _ record: RoomRecord) -> Bool {
+        record.home == node && !record.ended && record.boot == members[node]?.record.boot
+    }
+
+    /// Takes the reply to a question for events; those that were missed follow.
+    mutating func noteAnswered(
+        _ number: UInt64,
+        of connection: UInt64,
+        by node: NodeName,
+        at now: Instant
+    ) {
+        forgetAwaited(number, of: connection)
+        guard subscriptions[connection]?.attachments[node]?.number == number else { return }
         subscriptions[connection]?.attachments[node]?.isAttached = true
         subscriptions[connection]?.attachments[node]?.beginning = .goingOn
         let isComplete = subscriptions[connection]?.attachments.values.allSatisfy(\.isAttached)
         if isComplete == true { finishSubscribe(connection, at: now) }
     }
 
+    /// Forgets a question for events that nobody answers, so that it is asked again.
+    mutating func forgetQuestion(_ number: UInt64, of connection: UInt64, to node: NodeName) {
+        forgetAwaited(number, of: connection)
+        guard subscriptions[connection]?.attachments[node]?.number == number else { return }
+        subscriptions[connection]?.attachments[node]?.number = nil
+        subscriptions[connection]?.attachments[node]?.isAttached = false
+    }
+
+    private mutating func forgetAwaited(_ number: UInt64, of connection: UInt64) {
+        let awaited = subscriptions[connection]?.awaited ?? [:]
+        for (room, call) in awaited where call == number {
+            subscriptions[connection]?.awaited[room] = nil
+        }
+    }
+
     /// Attaches the connections that want a room's events and do not get those of its node.
     mutating func attachAll(to node: NodeName, for room: String, at now: Instant) {
         for (connection, subscription) in subscriptions
         where subscription.interest.includes(room: room) {
-            guard subscription.attachments[node] == nil else { continue }
-            subscriptions[connection]?.attachments[node] = .init(beginning: .allOfRooms)
-            attach(connection, to: node, at: now)
+            guard let attachment = subscription.attachments[node] else {
+                subscriptions[connection]?.attachments[node] = .init(beginning: .allOfRooms)
+                attach(connection, to: node, at: now)
+                continue
+            }
+            // The room may have its first events before the node takes the question under way.
+            guard attachment.isAsked, !attachment.isAttached, attachment.beginning != .asAsked,
+                subscription.awaited[room] == nil, subscription.positions[room] == nil,
+                let boot = members[node]?.record.boot
+            else { continue }
+            ask(node, for: [RoomID(room): 0], connection, boot: boot, at: now)
         }
     }
 
@@ -165,7 +243,7 @@ extension Cluster {
     mutating func detachAll(from node: NodeName) {
         for connection in subscriptions.keys
         where subscriptions[connection]?.attachments[node] != nil {
-            subscriptions[connection]?.attachments[node]?.isAsked = false
+            subscriptions[connection]?.attachments[node]?.number = nil
             subscriptions[connection]?.attachments[node]?.isAttached = false
         }
     }
@@ -190,48 +268,6 @@ extension Cluster {
         for (node, attachment) in subscription.attachments where attachment.isAsked {
             if peers[node]?.link == .up { emit(.send(node, .closed(connection: connection))) }
         }
-        // Positions tell a subscription where it was; with the last one they are of no use. Who can
-        // be reached tells them again when somebody subscribes.
-        guard subscriptions.isEmpty else { return }
-        for (node, peer) in peers where peer.link == .up { peers[node]?.positions = [:] }
-    }
-
-    /// Passes an event of another node on.
-    mutating func relay(
-        _ line: [UInt8],
-        _ name: String,
-        _ room: String,
-        _ seq: UInt64,
-        to connections: [UInt64],
-        from node: NodeName
-    ) {
-        counters.eventsReceived &+= 1
-        var connections = connections
-        if !room.isEmpty {
-            // It has moved there, and the registry has not told it yet: all of its events will be
-            // asked for.
-            if let known = directory[room]?.record, !known.ended,
-                known.home != node || known.boot != members[node]?.record.boot
-            {
-                return
-            }
-            if let awaited = peers[node]?.awaited[room], !awaited.isEmpty {
-                connections.removeAll { awaited.contains($0) }
-                guard !connections.isEmpty else { return }
-            }
-            // The name was given to another room before the registry told of the end of this one;
-            // the events go on in number.
-            if seq > peers[node]?.positions[room] ?? .max { peers[node]?.closed.remove(room) }
-            if name == RoomCreated.event { peers[node]?.closed.remove(room) }
-            guard peers[node]?.closed.contains(room) == false else { return }
-            if name == RoomClosed.event, directory[room]?.record.home != node {
-                peers[node]?.positions[room] = nil
-            } else {
-                peers[node]?.positions[room] = seq
-                if name == RoomClosed.event { peers[node]?.closed.insert(room) }
-            }
-        }
-        for connection in connections { deliver(line, to: connection) }
     }
 
     mutating func deliver(_ line: [UInt8], to connection: UInt64) {
@@ -241,19 +277,6 @@ extension Cluster {
         } else {
             emit(.line(connection: connection, line))
         }
-    }
-
-    mutating func note(_ positions: [String: UInt64], of node: NodeName) {
-        for (room, seq) in positions {
-            let known = peers[node]?.positions[room] ?? 0
-            peers[node]?.positions[room] = max(seq, known)
-        }
-    }
-
-    /// Forgets a room whose record is gone, once its end was told.
-    mutating func forgetPosition(of room: String, at node: NodeName) {
-        guard peers[node]?.closed.remove(room) != nil else { return }
-        peers[node]?.positions[room] = nil
     }
 
     /// Makes the call that subscribes a connection at another node.
@@ -288,7 +311,7 @@ extension Cluster {
     /// `positions` has the `seq` of the last event of each room of this node.
     package mutating func subscribed(
         _ number: UInt64,
-        replay: [(name: String, line: [UInt8])],
+        replay: [ReplayedEvent],
         positions: [String: UInt64]
     ) {
         guard let guest = guests.removeValue(forKey: number), let interest = guest.interest,
@@ -299,8 +322,8 @@ extension Cluster {
             counters.eventsSent &+= 1
             let message = LinkMessage.event(
                 connections: [connection],
-                room: "",
-                seq: 0,
+                room: event.room,
+                seq: event.seq,
                 name: event.name,
                 line: event.line
             )
@@ -308,8 +331,12 @@ extension Cluster {
         }
         var chunk: [String: UInt64] = [:]
         for (room, seq) in positions where interest.includes(room: room) {
-            // Held events will come.
-            chunk[room] = min(seq, journaling.rooms[room]?.firstHeld.map { $0 - 1 } ?? seq)
+            // Held events will come, and those that were let out and are not told yet.
+            let coming = [
+                journaling.rooms[room]?.firstHeld, journaling.released[room]?.keys.min(),
+            ]
+            let first = coming.compactMap(\.self).min()
+            chunk[room] = min(seq, first.map { $0 - 1 } ?? seq)
             guard chunk.count == LinkMessage.positionLimit else { continue }
             emit(.send(node, .positions(chunk)))
             chunk = [:]
@@ -319,6 +346,8 @@ extension Cluster {
 
     /// Passes an event of a room of this node to the nodes whose connections want it.
     package mutating func send(_ line: [UInt8], _ name: String, in room: String, seq: UInt64) {
+        journaling.released[room]?[seq] = nil
+        if journaling.released[room]?.isEmpty == true { journaling.released[room] = nil }
         for (node, peer) in peers where peer.link == .up && !peer.interests.isEmpty {
             let connections = peer.interests.filter { $0.value.includes(name, in: room) }.keys
             guard !connections.isEmpty else { continue }

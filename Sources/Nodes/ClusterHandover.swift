@@ -92,12 +92,11 @@ extension Cluster {
         log("room let go", ["room": room])
         moveCalls(of: room, journal, at: now)
         emit(.letGo(room))
-        let told = journal?.told ?? 0
+        // For when the new home tells more.
+        noteTold(journal?.told ?? 0, of: room)
         if let record = directory[room]?.record, !isOwn(record) {
-            noteMove(of: room, to: record.home, seen: told, at: now)
+            goOn(with: room, at: record.home, now)
         } else {
-            // For when the new home tells more.
-            leftPositions[room] = told
             noteOrphan(room, at: now)
         }
         for call in hold.waiting { route(call, at: now) }

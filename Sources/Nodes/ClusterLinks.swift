@@ -14,12 +14,8 @@ struct Peer {
     private(set) var calls: [UInt64: OutgoingCall] = [:]
     /// Number below which all calls are answered.
     private var answered: UInt64 = 0
-    /// `seq` of the last event of each of its rooms that came here.
-    var positions: [String: UInt64] = [:]
     /// Rooms of it whose end was told.
     var closed: Set<String> = []
-    /// Connections that wait for the missed events of rooms that have moved to it, by room.
-    var awaited: [String: Set<UInt64>] = [:]
     var incoming = IncomingCalls()
     /// Events that its connections receive from here.
     var interests: [UInt64: FeedInterest] = [:]
@@ -38,10 +34,7 @@ struct Peer {
     init() {}
 
     /// Makes what is kept of a node that has left while its rooms are still known.
-    init(remembering known: Self) {
-        positions = known.positions
-        closed = known.closed
-    }
+    init(remembering known: Self) { closed = known.closed }
 
     /// Adds a call; its number is higher than those before.
     mutating func add(_ call: OutgoingCall, _ number: UInt64) {
@@ -87,10 +80,8 @@ struct OutgoingCall {
     var wasSent = false
     /// Time since which it has waited for a link.
     var waitingSince: Instant?
-    /// Connection whose event subscription the call begins.
+    /// Connection that asks for events by this call.
     var subscriber: UInt64?
-    /// Room that has moved, if the call asks for its events alone.
-    var movedRoom: String?
 
     init(call: PendingCall, boot: String, connection: UInt64, at now: Instant) {
         self.call = call
@@ -158,11 +149,11 @@ extension Cluster {
             if peers[node]?.downSince == nil { peers[node]?.downSince = now }
             members.silence(node)
             peers[node]?.interests = [:]
-            peers[node]?.awaited = [:]
             peers[node]?.roundTrip = nil
             for (number, call) in peers[node]?.calls ?? [:] {
-                if call.subscriber != nil {
+                if let subscriber = call.subscriber {
                     peers[node]?.remove(number)
+                    forgetQuestion(number, of: subscriber, to: node)
                 } else {
                     peers[node]?.wait(number, since: now)
                 }
@@ -230,10 +221,8 @@ extension Cluster {
         _ answer: (OutgoingCall) -> ClusterOutput
     ) {
         guard let call = peers[node]?.remove(number) else { return }
-        if let subscriber = call.subscriber, let room = call.movedRoom {
-            peers[node]?.awaited[room]?.remove(subscriber)
-        } else if let subscriber = call.subscriber {
-            noteAttached(subscriber, to: node, at: now)
+        if let subscriber = call.subscriber {
+            noteAnswered(number, of: subscriber, by: node, at: now)
         } else {
             let output = answer(call)
             if output == call.refuse(.outcomeUnknown(node)) { counters.outcomesUnknown &+= 1 }
@@ -263,8 +252,8 @@ extension Cluster {
         for (number, call) in (peers[node]?.calls ?? [:]).sorted(by: { $0.key < $1.key })
         where call.boot != boot {
             peers[node]?.remove(number)
-            if let subscriber = call.subscriber, let room = call.movedRoom {
-                peers[node]?.awaited[room]?.remove(subscriber)
+            if let subscriber = call.subscriber {
+                forgetQuestion(number, of: subscriber, to: node)
             }
             if call.subscriber == nil, let room = call.call.room,
                 holds[room] != nil || directory[room]?.record.ended == false
@@ -297,6 +286,9 @@ extension Cluster {
                     now.milliseconds(since: since) >= Self.linkMilliseconds
                 else { continue }
                 peers[node]?.remove(number)
+                if let subscriber = call.subscriber {
+                    forgetQuestion(number, of: subscriber, to: node)
+                }
                 fail(call, at: node)
             }
             if peer.link == .down {

@@ -108,6 +108,7 @@ extension Cluster {
             failCalls(to: name, exceptOf: record.boot, at: now)
             losePlaces(at: name)
             cutLink(to: name)
+            forgetEndedRooms(of: name)
             noteOrphans(at: now)
         }
     }
@@ -118,7 +119,8 @@ extension Cluster {
         failCalls(to: name, exceptOf: nil, at: now)
         losePlaces(at: name)
         forgetAttachments(to: name)
-        // How far its rooms' events came is known until these have ended, too.
+        forgetEndedRooms(of: name)
+        // Which of its rooms have ended is known until the registry knows it, too.
         let known = peers[name]
         peers[name] = hasRooms(name) ? known.map(Peer.init(remembering:)) : nil
         emit(.disconnect(name))
@@ -176,6 +178,9 @@ extension Cluster {
         }
         // While this node still lets it go, `letGo` tells where its events go on.
         let isLeft = before?.record.isLeft == true && holds[room]?.exists != true
+        if let record, !record.ended, before?.record.ended ?? true {
+            forgetFormer(room, than: record.home)
+        }
         if let before, before.record.home != setup.name || isLeft, !before.record.ended {
             if let record, record.ended {
                 announceLoss(of: room, from: before.record)
@@ -184,6 +189,11 @@ extension Cluster {
             } else if !isWiped {
                 forgetPosition(of: room, at: before.record.home)
             }
+        } else if let before = before?.record, before.boot != setup.boot, let record,
+            !before.ended, !record.ended
+        {
+            // The room was that of an earlier life of this node.
+            noteMove(of: room, from: before, to: record, at: now)
         }
         reconcile(room, revision: revision, isWiped: isWiped, at: now)
         if record?.isLeft == true { noteOrphan(room, at: now) }

@@ -186,16 +186,18 @@ extension Cluster {
             if let record, !record.ended {
                 moveCalls(of: room, journal, at: now)
                 emit(hold.mayBeLeft ? .letGo(room) : .abandonRoom(room))
-                noteMove(of: room, to: record.home, seen: journal?.told ?? 0, at: now)
+                noteTold(journal?.told ?? 0, of: room)
+                goOn(with: room, at: record.home, now)
             } else {
                 letGo(journal, of: room)
                 ending.insert(room)
                 emit(.endRoom(room))
             }
-        } else if let seen = positions.removeValue(forKey: room),
-            let record = directory[room]?.record, !record.ended
+        } else if hold.takesOver, hold.mayBeTaken, let record = directory[room]?.record,
+            !record.ended
         {
-            noteMove(of: room, to: record.home, seen: seen, at: now)
+            // The name was this node's for a while, so that nobody was asked for the events.
+            goOn(with: room, at: record.home, now)
         }
         if !hold.exists {
             emit(.cancelAdoption(room))
@@ -328,9 +330,13 @@ extension Cluster {
             } else if case .claiming(let until?) = hold.stage, until <= now, !hold.exists {
                 holds[room] = nil
                 for call in hold.waiting { refuse(call, .registryAway()) }
-            } else if !hold.waiting.isEmpty, hold.isLate(at: now, isSynced: isSynced) {
-                holds[room]?.waiting = []
-                for call in hold.waiting { refuse(call, .registryAway()) }
+            } else if hold.waiting.contains(where: { !$0.asksForPeer }),
+                hold.isLate(at: now, isSynced: isSynced)
+            {
+                // Another node takes a refusal of its question for events for an answer, and gets
+                // none of them.
+                holds[room]?.waiting = hold.waiting.filter(\.asksForPeer)
+                for call in hold.waiting where !call.asksForPeer { refuse(call, .registryAway()) }
             } else if let retry = hold.retry, retry <= now {
                 check(room)
             } else if hold.stage != .held, !hold.isWriting, hold.retry == nil {

@@ -187,11 +187,14 @@ extension Cluster {
         // Until the number is told again.
         load.places = max(0, load.places - 1)
         counters.roomsTakenOver &+= 1
-        let seen = positions.removeValue(forKey: room)
         journaling.rooms[room]?.told = events.last?.seq ?? 0
-        for event in events where event.seq > seen ?? .max {
-            for (connection, subscription) in subscriptions
-            where subscription.interest.includes(event.name, in: room) {
+        for (connection, subscription) in subscriptions {
+            // It is answered with what it asks for.
+            let asks = subscription.params.since?[RoomID(room)] != nil
+            guard subscription.isBegun || !asks else { continue }
+            let seen = subscription.positions[room]?.seq ?? 0
+            for event in events
+            where event.seq > seen && subscription.interest.includes(event.name, in: room) {
                 deliver(event.line, to: connection)
             }
         }
@@ -203,7 +206,7 @@ extension Cluster {
     /// Gives the name of a room free that cannot go on: its journal is missing or not readable.
     private mutating func bury(_ room: String, at now: Instant) {
         log("room lost with its node", ["room": room], isWarning: true)
-        if let seen = positions.removeValue(forKey: room) { tellLoss(of: room, after: seen) }
+        tellLoss(of: room)
         emit(.cancelAdoption(room))
         holds[room]?.stage = .burying
         pursue(room, at: now)

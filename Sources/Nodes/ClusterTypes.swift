@@ -84,6 +84,21 @@ package enum ClusterOutput: Hashable, Sendable {
     case log(isWarning: Bool, String, [String: String])
 }
 
+/// Event that a connection has missed, or a `resync` in its place.
+package struct ReplayedEvent: Hashable, Sendable {
+    package var room: String
+    package var seq: UInt64
+    package var name: String
+    package var line: [UInt8]
+
+    package init(room: String, seq: UInt64, name: String, line: [UInt8]) {
+        self.room = room
+        self.seq = seq
+        self.name = name
+        self.line = line
+    }
+}
+
 /// A call, with what its reply needs.
 struct PendingCall: Hashable, Sendable {
     enum Origin: Hashable, Sendable {
@@ -115,6 +130,13 @@ struct PendingCall: Hashable, Sendable {
             return room
         }
         return nil
+    }
+}
+
+extension PendingCall {
+    /// Whether another node asks for events by it.
+    var asksForPeer: Bool {
+        if case .peer = origin { request.method == EventsSubscribe.name } else { false }
     }
 }
 

@@ -159,7 +159,10 @@ extension Cluster {
             case .object(var since) = asked
         else { return call }
         for (room, seq) in since where seq == .integer(0) {
-            guard let hold = holds[room], !hold.exists, hold.stage != .releasing else { continue }
+            guard let hold = holds[room], !hold.exists, hold.stage != .releasing,
+                // Such a room has events already.
+                !hold.takesOver
+            else { continue }
             since[room] = nil
         }
         params["since"] = .object(since)

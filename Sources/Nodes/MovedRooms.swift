@@ -6,15 +6,14 @@ import RTP
 extension Cluster {
     /// Tells that a room has ended with its node, which can no longer do so.
     mutating func announceLoss(of room: String, from record: RoomRecord) {
-        if record.home == setup.name {
-            return tellLoss(of: room, after: leftPositions.removeValue(forKey: room) ?? 0)
-        }
+        guard record.home != setup.name else { return tellLoss(of: room) }
         guard peers[record.home, default: Peer()].closed.insert(room).inserted else { return }
-        tellLoss(of: room, after: peers[record.home]?.positions.removeValue(forKey: room) ?? 0)
+        tellLoss(of: room)
     }
 
     /// Tells this node's connections that a room has ended with its node.
-    mutating func tellLoss(of room: String, after last: UInt64) {
+    mutating func tellLoss(of room: String) {
+        let last = lastSeen(room) ?? 0
         let line = IPCEvent.encoded(
             RoomClosed(reason: Self.lossReason),
             room: RoomID(room),
@@ -26,6 +25,10 @@ extension Cluster {
         where subscription.interest.includes(RoomClosed.event, in: room) {
             deliver(line, to: connection)
         }
+        for connection in subscriptions.keys {
+            subscriptions[connection]?.positions[room] = nil
+            subscriptions[connection]?.awaited[room] = nil
+        }
     }
 
     /// Notes that a room has got another home, or another life of its home.
@@ -36,34 +39,35 @@ extension Cluster {
         at now: Instant
     ) {
         guard old != new else { return }
-        if old.home == setup.name, let seen = leftPositions.removeValue(forKey: room) {
-            return noteMove(of: room, to: new.home, seen: seen, at: now)
-        }
         // A home that takes back what it has let go tells all that follows to the same connections.
         guard old.home != new.home || old.boot != new.boot else { return }
-        let seen = peers[old.home]?.positions.removeValue(forKey: room) ?? 0
         let hasEnded = peers[old.home]?.closed.remove(room) != nil
         if !hasEnded {
-            noteMove(of: room, to: new.home, seen: seen, at: now)
+            goOn(with: room, at: new.home, now)
         } else if new.home != setup.name {
             // Its end came before its home was lost.
             peers[new.home, default: Peer()].closed.insert(room)
         }
     }
 
-    /// Goes on with a room's events at its new home, behind the one that came last.
-    mutating func noteMove(of room: String, to home: NodeName, seen: UInt64, at now: Instant) {
-        guard home != setup.name else {
-            positions[room] = seen
-            return
+    /// Goes on with a room's events at its new home, behind the last one that each connection has.
+    ///
+    /// What a home before was asked for does not count, should it answer later.
+    mutating func goOn(with room: String, at home: NodeName, _ now: Instant) {
+        for connection in subscriptions.keys {
+            subscriptions[connection]?.awaited[room] = nil
+            subscriptions[connection]?.positions[room]?.node = home
         }
-        peers[home, default: Peer()].positions[room] = seen
-        peers[home]?.closed.remove(room)
+        guard home != setup.name else { return }
+        peers[home, default: Peer()].closed.remove(room)
+        guard let boot = members[home]?.record.boot else { return }
         for (connection, subscription) in subscriptions
         where subscription.interest.includes(room: room)
             && subscription.attachments[home]?.isAsked == true
         {
-            askForMissed(room, connection, at: home, at: now)
+            // It gets the events of the node's other rooms already.
+            let seen = Int64(clamping: subscription.positions[room]?.seq ?? 0)
+            ask(home, for: [RoomID(room): seen], connection, boot: boot, at: now)
         }
     }
 
@@ -95,29 +99,5 @@ extension Cluster {
         var call = call
         call.request.params = .object(params.merging(["since": .object(rest)]) { $1 })
         return call
-    }
-
-    /// Asks a node for the events of a room that a connection has missed; it gets the others of
-    /// that node already.
-    private mutating func askForMissed(
-        _ room: String,
-        _ connection: UInt64,
-        at node: NodeName,
-        at now: Instant
-    ) {
-        guard let subscription = subscriptions[connection], let member = members[node] else {
-            return
-        }
-        var params = EventsSubscribe.Params(
-            rooms: subscription.params.rooms,
-            events: subscription.params.events
-        )
-        params.since = [RoomID(room): Int64(clamping: peers[node]?.positions[room] ?? 0)]
-        var outgoing = subscribing(connection, params, boot: member.record.boot, at: now)
-        outgoing.movedRoom = room
-        peers[node]?.awaited[room, default: []].insert(connection)
-        let number = nextNumber()
-        peers[node]?.add(outgoing, number)
-        sendCall(number, to: node)
     }
 }

@@ -196,8 +196,11 @@ struct ControlDriver {
             statistics.append((connection, event))
             trace.append(event.event)
         case .subscribe(_, let events, let replay):
-            let missed = replay.compactMap { one in
-                if case .event(let event)? = try? IPCMessage(line: one.line) { event } else { nil }
+            let missed = replay.compactMap { one -> IPCEvent? in
+                guard case .event(let event)? = try? IPCMessage(line: one.event.line) else {
+                    return nil
+                }
+                return event
             }
             subscribed.append((events.rooms, missed))
             trace.append("subscribe")

@@ -181,9 +181,9 @@ import Testing
         world.run(milliseconds: 50)
         join(world, "p2")
         world.run(milliseconds: 50)
-        #expect(world["b"].cluster.peers[NodeWorld.name("a")]?.positions == ["r": 3])
+        #expect(world["b"].cluster.subscriptions[9]?.positions.mapValues(\.seq) == ["r": 3])
         world["b"].cluster.connectionClosed(9)
-        #expect(world["b"].cluster.peers[NodeWorld.name("a")]?.positions == [:])
+        #expect(world["b"].cluster.subscriptions.isEmpty)
     }
 
     @Test func `a closed connection is sent nothing more`() {

@@ -62,6 +62,13 @@ final class NodeWorld {
     struct Line: Hashable {
         var text: String
         var isReply: Bool { text.contains("\"id\"") }
+        /// Name of the event.
+        var name: String {
+            guard let json = try? JSON(parsing: Array(text.utf8)),
+                case .string(let name) = json["params"]?["event"]
+            else { return "" }
+            return name
+        }
     }
 
     struct Entry {

@@ -167,7 +167,7 @@ extension NodeWorld {
         node.records[room] = records
         node.rooms[room] = node.journal[room]?.keys.max() ?? 0
         let events = (node.journal[room] ?? [:]).sorted { $0.key < $1.key }.map { seq, line in
-            (seq: seq, name: "replayed", line: Array(line.text.utf8))
+            (seq: seq, name: line.name, line: Array(line.text.utf8))
         }
         node.cluster.adopted(room, true, events: events, at: now)
         node.cluster.save(
@@ -224,14 +224,24 @@ extension NodeWorld {
 
     private func subscribe(_ request: IPCRequest, _ connection: UInt64, _ node: Node) {
         guard let params = try? request.params(EventsSubscribe.Params.self) else { return }
-        var replay: [(name: String, line: [UInt8])] = []
+        var replay: [ReplayedEvent] = []
         for (room, seq) in params.since ?? [:] {
-            let resync = Line(text: Self.event(Resync.event, room.rawValue, 0, node))
             let kept = node.journal[room.rawValue] ?? [:]
             let last = kept.keys.max() ?? 0
-            let missed = kept.filter { $0.key > seq }.sorted { $0.key < $1.key }.map(\.value)
-            for line in last < seq || last == 0 ? [resync] : missed {
-                replay.append(("replayed", Array(line.text.utf8)))
+            let resync = Line(text: Self.event(Resync.event, room.rawValue, last, node))
+            var missed = kept.filter { $0.key > seq }
+            if last < seq || last == 0 { missed = [last: resync] }
+            for (number, line) in missed.sorted(by: { $0.key < $1.key }) {
+                let name = line.name
+                let isWanted = params.events?.contains { $0.matches(name) } ?? true
+                guard isWanted || name == Resync.event else { continue }
+                let event = ReplayedEvent(
+                    room: room.rawValue,
+                    seq: number,
+                    name: name,
+                    line: Array(line.text.utf8)
+                )
+                replay.append(event)
             }
         }
         replay = node.cluster.replayed(replay)

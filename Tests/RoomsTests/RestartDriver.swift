@@ -151,7 +151,7 @@ struct RestartDriver {
             }
         case .reply(_, let line): reply = line
         case .event(let line, let room, _): events[room, default: []].append(line.line)
-        case .subscribe(_, _, let lines): replay = lines.map(\.line)
+        case .subscribe(_, _, let missed): replay = missed.map(\.event.line)
         case .commands(let worker, let commands):
             // The thread of the links is none of them.
             for command in commands where workers.indices.contains(worker) {

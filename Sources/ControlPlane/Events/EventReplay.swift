@@ -11,7 +11,7 @@ extension ControlPlane {
     ) throws(IPCError) {
         let rooms = params.rooms.map { Set($0.map(\.rawValue)) }
         let interest = EventInterest(rooms: rooms, patterns: params.events)
-        var replay: [EventLine] = []
+        var replay: [MissedEvent] = []
         for (room, seen) in (params.since ?? [:]).sorted(by: { $0.key < $1.key }) {
             let parameter = "since.\(room)"
             guard rooms?.contains(room.rawValue) != false else {
@@ -27,23 +27,26 @@ extension ControlPlane {
                 )
             }
             replay += missed(room, since: seen).filter {
-                $0.name == Resync.event || interest.includes($0.name, in: nil)
+                $0.event.name == Resync.event || interest.includes($0.event.name, in: nil)
             }
         }
         answer(Done(), to: caller)
         output.append(.subscribe(caller.connection, interest, replay: replay))
     }
 
-    private func missed(_ room: RoomID, since seen: UInt64) -> [EventLine] {
+    private func missed(_ room: RoomID, since seen: UInt64) -> [MissedEvent] {
         switch journals.missed(room.rawValue, since: seen) {
-        case .lines(let lines): lines
+        case .lines(let lines):
+            zip((seen + 1)..., lines).map { seq, line in
+                MissedEvent(line, room: room.rawValue, seq: seq)
+            }
         case .expired(let last): [resync(room, "expired", last)]
         case .ahead(let last): [resync(room, "ahead", last)]
         case .noSuchRoom: [resync(room, "no-such-room", 0)]
         }
     }
 
-    private func resync(_ room: RoomID, _ reason: String, _ last: UInt64) -> EventLine {
+    private func resync(_ room: RoomID, _ reason: String, _ last: UInt64) -> MissedEvent {
         let line = IPCEvent.encoded(
             Resync(reason: reason),
             room: room,
@@ -51,6 +54,7 @@ extension ControlPlane {
             time: shared.unixTime,
             audience: .participants([])
         )
-        return EventLine(name: Resync.event, line: line)
+        let event = EventLine(name: Resync.event, line: line)
+        return MissedEvent(event, room: room.rawValue, seq: last)
     }
 }

@@ -238,10 +238,13 @@ extension EventLoop {
     }
 
     /// Subscribes a connection here, or one of another node.
-    mutating func subscribe(_ id: ConnectionID, _ interest: EventInterest, _ replay: [EventLine]) {
-        let lines = replay.map { (name: $0.name, line: $0.line) }
-        guard let told = cluster?.core.replayed(lines) else {
-            return ipc.subscribe(id, interest, replay: replay)
+    mutating func subscribe(_ id: ConnectionID, _ interest: EventInterest, _ replay: [MissedEvent])
+    {
+        let missed = replay.map {
+            ReplayedEvent(room: $0.room, seq: $0.seq, name: $0.event.name, line: $0.event.line)
+        }
+        guard let told = cluster?.core.replayed(missed) else {
+            return ipc.subscribe(id, interest, replay: replay.map(\.event))
         }
         guard Cluster.isGuest(id.rawValue) else {
             let events = told.map { EventLine(name: $0.name, line: $0.line) }

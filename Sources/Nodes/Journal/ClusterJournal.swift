@@ -12,6 +12,8 @@ struct Journaling {
     /// Time of the next attempt while the broker is away.
     var probe: Instant?
     var lastGroup: UInt64 = 0
+    /// Events that wait for nothing any longer and are not told yet, by room and `seq`.
+    var released: [String: [UInt64: [UInt8]]] = [:]
     /// Time until which nothing has waited too long, as this node stood still.
     var pausedUntil: Instant?
     /// Guest whose call is being executed.
@@ -48,11 +50,10 @@ extension Cluster {
     /// Notes which call is executed from now on; changes of its room are its own.
     package mutating func executes(_ connection: UInt64?) { journaling.executing = connection }
 
-    /// Returns the events of a replay that are not held: the others will come.
-    package func replayed(
-        _ events: [(name: String, line: [UInt8])]
-    ) -> [(name: String, line: [UInt8])] {
+    /// Returns the events of a replay that were told before: the others will come.
+    package func replayed(_ events: [ReplayedEvent]) -> [ReplayedEvent] {
         var held: Set<[UInt8]> = []
+        for lines in journaling.released.values { held.formUnion(lines.values) }
         for journal in journaling.rooms.values {
             for item in journal.held {
                 if case .event(_, _, let line) = item.output { held.insert(line) }
@@ -103,6 +104,7 @@ extension Cluster {
         switch output {
         case .reply(let guest, let line): finishAnswer(guest, line, isStored: isStored)
         case .event(let name, let seq, let line):
+            journaling.released[room, default: [:]][seq] = line
             emit(.event(room: room, seq: seq, name: name, line))
         }
     }

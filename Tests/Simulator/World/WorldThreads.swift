@@ -120,7 +120,7 @@ extension World {
             emit(event: event.line, of: room)
         case .subscribe(let connection, let events, let replay):
             callers.subscribe(connection, rooms: events.rooms)
-            for event in replay { deliver(event: event.line, on: connection) }
+            for missed in replay { deliver(event: missed.event.line, on: connection) }
         case .save(let changes):
             for change in changes where !strikes(.lostRecord, oneIn: 20) {
                 saved[change.key] = change.value

@@ -1,0 +1,185 @@
+import Contract
+import JSON
+import Testing
+
+@testable import Nodes
+
+/// Events that come late, twice, or not at all: each connection gets each event once and in order.
+@Suite struct EventPositionTests {
+    private let a = NodeWorld.name("a")
+    private let b = NodeWorld.name("b")
+
+    /// A room at `a` with two events, which a connection at `b` has.
+    private func world(_ names: [String] = ["a", "b"]) -> NodeWorld {
+        let world = NodeWorld(names)
+        world.call("a", "room.create", ["room": "r"])
+        world.call("a", "participant.join", ["room": "r", "participant": "p1"], id: 2)
+        world.run(milliseconds: 100)
+        world.call("b", "events.subscribe", ["since": ["r": 0]], connection: 9)
+        world.run(milliseconds: 50)
+        return world
+    }
+
+    private func join(_ world: NodeWorld, _ who: String) {
+        let params: JSON = ["room": "r", "participant": .string(who)]
+        world.call("a", "participant.join", params, id: 3)
+        world.run(milliseconds: 50)
+    }
+
+    /// Lets `b` receive an event of the room from a node.
+    private func tell(_ world: NodeWorld, _ seq: UInt64, from node: NodeName) {
+        let line = """
+            {"method":"event","params":{"event":"x","room":"r","seq":\(seq)}}
+            """
+        let message = LinkMessage.event(
+            connections: [9],
+            room: "r",
+            seq: seq,
+            name: "x",
+            line: Array(line.utf8)
+        )
+        world.deliver(to: b) { $0.cluster.receive(message, from: node, at: world.now) }
+    }
+
+    private func seqs(_ world: NodeWorld, _ node: String = "b") -> [Int] {
+        world.events(node, connection: 9).compactMap { event in
+            event.split(separator: " ").last.flatMap { Int($0) }
+        }
+    }
+
+    private func position(_ world: NodeWorld) -> UInt64? {
+        world["b"].cluster.subscriptions[9]?.positions["r"]?.seq
+    }
+
+    @Test func `a replay whose end was lost with the link begins where it was cut`() {
+        let world = world()
+        // The first event of a replay came, and neither the others nor the positions.
+        tell(world, 3, from: a)
+        world["b"].cluster.detachAll(from: a)
+        #expect(position(world) == 3)
+        world["b"].cluster.attachAll(to: a, at: world.now)
+        let asked = world["b"].cluster.takeOutput().compactMap { item -> JSON? in
+            guard case .send(_, .call(_, _, _, _, let line)) = item else { return nil }
+            return (try? JSON(parsing: line))?["params"]?["since"]
+        }
+        #expect(asked == [["r": 3]])
+    }
+
+    @Test func `an event that is told twice comes once`() {
+        let world = world()
+        for seq in [3, 4, 3, 4, 5] as [UInt64] { tell(world, seq, from: a) }
+        #expect(seqs(world) == [1, 2, 3, 4, 5])
+    }
+
+    @Test func `a home that answers late is not heard, as the room is elsewhere`() {
+        let world = world(["a", "b", "c"])
+        world.deliver(to: a) { $0.cluster.handOver("r", at: world.now) }
+        world.run(milliseconds: 1_000)
+        #expect(world.homes(of: "r") != ["a"])
+        let before = seqs(world)
+        tell(world, UInt64(before.count + 1), from: a)
+        #expect(seqs(world) == before && before == [1, 2, 3])
+    }
+
+    /// The answer about another room of the same home tells how far this one has come.
+    @Test func `positions say nothing of a room whose missed events are still to come`() {
+        let world = world()
+        world["b"].cluster.subscriptions[9]?.awaited["r"] = 1_000
+        let positions = LinkMessage.positions(["r": 9])
+        world["b"].cluster.receive(positions, from: a, at: world.now)
+        #expect(position(world) == 2)
+        // Later events would leave a gap before the missed ones.
+        tell(world, 5, from: a)
+        #expect(seqs(world) == [1, 2])
+        world["b"].cluster.noteAnswered(1_000, of: 9, by: a, at: world.now)
+        world["b"].cluster.receive(positions, from: a, at: world.now)
+        #expect(position(world) == 9)
+    }
+
+    @Test func `positions of a room that is not known to be there do not count`() throws {
+        let world = world()
+        let known = try #require(world["b"].cluster.directory["r"])
+        world["b"].cluster.directory["r"]?.record.home = NodeWorld.name("c")
+        let positions = LinkMessage.positions(["r": 9, "s": 4])
+        world["b"].cluster.receive(positions, from: a, at: world.now)
+        #expect(position(world) == 2)
+        #expect(world["b"].cluster.subscriptions[9]?.positions["s"] == nil)
+        world["b"].cluster.directory["r"] = known
+    }
+
+    @Test func `a home that counts as lost and is linked again is asked for what was missed`() {
+        let world = world()
+        var load = NodeLoad()
+        load.places = 0
+        // Nobody takes the room over.
+        world["b"].cluster.note(load, at: world.now)
+        world.severed = [[a, b]]
+        world.breakLinks(of: a)
+        world.cut("a", true)
+        join(world, "p2")
+        join(world, "p3")
+        world.run(milliseconds: 4_500)
+        #expect(world["b"].cluster.counters.nodesLost == 1)
+        // The link is up before the registry tells that the home lives.
+        world.severed = []
+        world.run(milliseconds: 500)
+        world.cut("a", false)
+        world.run(milliseconds: 3_000)
+        join(world, "p4")
+        world.run(milliseconds: 500)
+        #expect(seqs(world) == [1, 2, 3, 4, 5])
+    }
+
+    @Test func `a question that a lost life was asked is asked again`() {
+        let world = world()
+        world.call("b", "events.subscribe", ["since": ["r": 0]], id: 2, connection: 8)
+        let asks = world["b"].cluster.subscriptions[8]
+        #expect(asks?.attachments[a]?.isAsked == true && asks?.awaited.keys.sorted() == ["r"])
+        world["b"].cluster.failCalls(to: a, exceptOf: nil, at: world.now)
+        let fails = world["b"].cluster.subscriptions[8]
+        #expect(fails?.attachments[a]?.isAsked == false && fails?.awaited.isEmpty == true)
+        world.breakLinks(of: a)
+        world.run(milliseconds: 500)
+        #expect(world.events("b", connection: 8) == world.events("b", connection: 9))
+    }
+
+    @Test func `an event that is let out and not told yet is not replayed`() {
+        let world = world()
+        let event = ReplayedEvent(room: "r", seq: 3, name: "x", line: [1])
+        world["a"].cluster.journaling.released["r"] = [3: [1]]
+        #expect(world["a"].cluster.replayed([event]).isEmpty)
+        world["a"].cluster.send([1], "x", in: "r", seq: 3)
+        #expect(world["a"].cluster.replayed([event]) == [event])
+    }
+
+    @Test func `all events of a room that is being taken over wait for it`() {
+        let world = NodeWorld(["a", "b"])
+        var hold = Hold(term: 1, exists: false, stage: .restoring)
+        hold.takeoverEnd = world.now.advanced(milliseconds: 10_000)
+        hold.isWriting = true
+        world["b"].cluster.holds["r"] = hold
+        let params: JSON = ["since": ["r": 0]]
+        let request = IPCRequest(id: .integer(0), method: EventsSubscribe.name, params: params)
+        let call = LinkMessage.call(
+            number: 1_000,
+            answered: 0,
+            first: 1_000,
+            connection: 9,
+            line: request.encoded()
+        )
+        world["b"].cluster.receive(call, from: a, at: world.now)
+        #expect(world["b"].cluster.holds["r"]?.waiting.map(\.asksForPeer) == [true])
+        // A refusal would count as an answer.
+        let late = world.now.advanced(milliseconds: 11_000)
+        world["b"].cluster.expireHolds(at: late)
+        #expect(world["b"].cluster.holds["r"]?.waiting.count == 1)
+    }
+
+    @Test func `a former room's positions do not count for a new one of its name`() {
+        let world = world()
+        world["b"].cluster.forgetFormer("r", than: a)
+        #expect(position(world) == 2)
+        world["b"].cluster.forgetFormer("r", than: NodeWorld.name("c"))
+        #expect(position(world) == nil)
+    }
+}
