@@ -28,6 +28,8 @@ struct Subscription {
         var seq: UInt64
         /// Home of the room then.
         var node: NodeName
+        /// Whether what follows was asked for, as a later event came first.
+        var isAsked = false
     }
 
     var call: PendingCall

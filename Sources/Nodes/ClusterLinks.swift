@@ -205,7 +205,7 @@ extension Cluster {
             finish(number, from: node, at: now) { $0.refuse(.outcomeUnknown(node)) }
         case .notHere(let number): moveOn(number, from: node, at: now)
         case .event(let connections, let room, let seq, let name, let line):
-            relay(line, name, room, seq, to: connections, from: node)
+            relay(line, name, room, seq, to: connections, from: node, at: now)
         case .positions(let positions): note(positions, of: node)
         case .closed(let connection): peers[node]?.interests[connection] = nil
         case .ping, .pong: break

@@ -47,7 +47,8 @@ extension Cluster {
         _ room: String,
         _ seq: UInt64,
         to connections: [UInt64],
-        from node: NodeName
+        from node: NodeName,
+        at now: Instant
     ) {
         counters.eventsReceived &+= 1
         guard !room.isEmpty else {
@@ -67,7 +68,9 @@ extension Cluster {
         }
         var isNew = false
         for connection in connections {
-            guard take(name, seq, of: room, from: node, connection) else { continue }
+            guard !asksForGap(before: seq, name, of: room, from: node, connection, at: now),
+                take(name, seq, of: room, from: node, connection)
+            else { continue }
             isNew = true
             deliver(line, to: connection)
         }
@@ -83,6 +86,31 @@ extension Cluster {
     private func isElsewhere(_ room: String, than node: NodeName) -> Bool {
         guard let record = directory[room]?.record, !record.ended else { return false }
         return record.home != node || record.boot != members[node]?.record.boot
+    }
+
+    /// Asks for the events before one that is not the next; returns whether it comes with them.
+    ///
+    /// The room was at another home for a while, and the registry has not told of it yet. A
+    /// connection that gets some of the events alone does not see that. It is asked once, as the
+    /// node may not have them.
+    private mutating func asksForGap(
+        before seq: UInt64,
+        _ name: String,
+        of room: String,
+        from node: NodeName,
+        _ connection: UInt64,
+        at now: Instant
+    ) -> Bool {
+        guard let position = subscriptions[connection]?.positions[room], !position.isAsked,
+            seq > position.seq, seq - position.seq > 1, name != Resync.event,
+            subscriptions[connection]?.interest.patterns == nil,
+            subscriptions[connection]?.awaited[room] == nil,
+            let boot = members[node]?.record.boot
+        else { return false }
+        subscriptions[connection]?.positions[room]?.isAsked = true
+        let seen = Int64(clamping: position.seq)
+        ask(node, for: [RoomID(room): seen], connection, boot: boot, at: now)
+        return true
     }
 
     /// Notes an event that a connection gets; returns `false` if it had it, or is to get it later.

@@ -1,5 +1,6 @@
 import Contract
 import JSON
+import RTP
 import Testing
 
 @testable import Nodes
@@ -79,6 +80,22 @@ import Testing
         let before = seqs(world)
         tell(world, UInt64(before.count + 1), from: a)
         #expect(seqs(world) == before && before == [1, 2, 3])
+    }
+
+    @Test func `events that another home told before the registry knew it are asked for`() {
+        let world = world()
+        // This one does not come.
+        world["b"].cluster.subscriptions[9]?.awaited["r"] = 1_000
+        join(world, "p2")
+        world["b"].cluster.subscriptions[9]?.awaited = [:]
+        #expect(seqs(world) == [1, 2])
+        join(world, "p3")
+        #expect(seqs(world) == [1, 2, 3, 4])
+        // Nobody has the others.
+        tell(world, 7, from: a)
+        world.run(milliseconds: 50)
+        tell(world, 8, from: a)
+        #expect(seqs(world) == [1, 2, 3, 4, 8])
     }
 
     /// The answer about another room of the same home tells how far this one has come.
