@@ -23,12 +23,10 @@ extension LinkMedia {
         guard picture.allSatisfy({ $0.1.count <= Self.packetLimit }) else { return }
         for (part, bytes) in picture {
             counters.packetsOut &+= 1
-            var place: PicturePart = part.isFirst ? .first : []
-            if part.isLast { place.insert(.last) }
             let record = LinkRecord.picture(
                 header(of: part.packet, for: subscriber, at: now),
                 covered: UInt16(clamping: part.covered),
-                place,
+                isLast: part.isLast,
                 packet: bytes
             )
             append(record, to: node, isVideo: true, at: now)
@@ -51,18 +49,13 @@ extension LinkMedia {
     mutating func take(
         _ header: LinkedMediaHeader,
         covered: Int,
-        _ place: PicturePart,
+        isLast: Bool,
         _ packet: [UInt8],
         from node: String,
         at now: Instant
     ) {
         guard let linked = linked(header, from: node, at: now) else { return }
-        let picture = LinkedPicture(
-            linked,
-            covered: covered,
-            isFirst: place.contains(.first),
-            isLast: place.contains(.last)
-        )
+        let picture = LinkedPicture(linked, covered: covered, isLast: isLast)
         if !core.receiveLinkedPicture(picture, packet.span, at: now) {
             counters.packetsRefused &+= 1
         }

@@ -179,6 +179,7 @@ package struct LinkMedia: ~Copyable {
             want(ended, as: id, at: now)
             core.removeLinked(id)
         case .want(let id, let encodings):
+            core.beginLinked(encodings & ~(receiving[id]?.encodings ?? 0), of: id)
             receiving[id]?.encodings = encodings
             receiving[id]?.nextWant = now
         case .connect(let node, let address, let keys): connect(node, address, keys, at: now)

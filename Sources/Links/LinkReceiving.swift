@@ -121,8 +121,8 @@ extension LinkMedia {
         case .arrivals(let association, let report):
             take(report, on: association, from: node, at: now)
         case .padding: break
-        case .picture(let header, let covered, let part, let packet):
-            take(header, covered: Int(covered), part, packet, from: node, at: now)
+        case .picture(let header, let covered, let isLast, let packet):
+            take(header, covered: Int(covered), isLast: isLast, packet, from: node, at: now)
         case .withheld(let handle, let encodings):
             take(withheld: encodings, of: handle, from: node, at: now)
         }

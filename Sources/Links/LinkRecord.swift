@@ -26,7 +26,7 @@ enum LinkRecord: Equatable {
     /// Encodings that the path does not carry now although they are wanted, one bit each, absolute.
     case withheld(handle: PublicationID, encodings: UInt8)
     /// A packet of a warm picture, which covers so many sequence numbers.
-    case picture(LinkedMediaHeader, covered: UInt16, PicturePart, packet: [UInt8])
+    case picture(LinkedMediaHeader, covered: UInt16, isLast: Bool, packet: [UInt8])
 
     /// Bytes of the type and the length.
     static let prefixLength = 3
@@ -84,10 +84,10 @@ enum LinkRecord: Equatable {
         case .withheld(let handle, let encodings):
             text.append(handle: handle)
             text.append(encodings)
-        case .picture(let header, let covered, let part, let packet):
+        case .picture(let header, let covered, let isLast, let packet):
             header.encode(into: &text)
             text.append(bigEndian: covered)
-            text.append(part.rawValue)
+            text.append(isLast ? 1 : 0)
             text += packet
         }
         let length = UInt16(clamping: text.count - start - Self.prefixLength)
@@ -159,20 +159,13 @@ enum LinkRecord: Equatable {
             return .withheld(handle: handle, encodings: encodings)
         case 10:
             guard let header = LinkedMediaHeader(&reader), let covered: UInt16 = reader.number(),
-                let part: UInt8 = reader.number()
+                let isLast: UInt8 = reader.number()
             else { return nil }
             let packet = reader.takeRest()
-            return .picture(header, covered: covered, PicturePart(rawValue: part), packet: packet)
+            return .picture(header, covered: covered, isLast: isLast == 1, packet: packet)
         default: return nil
         }
     }
-}
-
-/// Place of a packet in a warm picture.
-struct PicturePart: OptionSet {
-    let rawValue: UInt8
-    static let first = Self(rawValue: 1)
-    static let last = Self(rawValue: 2)
 }
 
 /// Facts about a packet on its way to another node.

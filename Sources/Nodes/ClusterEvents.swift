@@ -22,7 +22,7 @@ struct Subscription {
         var isAsked: Bool { number != nil }
     }
 
-    /// How far a connection has come in the events of a room.
+    /// Last event of a room that a connection has.
     struct Position: Hashable {
         /// `seq` of the last event that it got, or that was told before it subscribed.
         var seq: UInt64
@@ -42,7 +42,7 @@ struct Subscription {
     var early: [[UInt8]] = []
     /// Whether the connection gets the events of this node's rooms.
     var isBegun = false
-    /// How far it has come in rooms of other nodes, and in those that have left this one.
+    /// Its positions in rooms of other nodes, and in those that have left this one.
     ///
     /// That a room has come further is known of no connection before it has the events: the next
     /// home is asked for what follows this.

@@ -40,6 +40,8 @@ struct Hold {
     var formerHome: NodeName?
     /// Time at which calls no longer wait for such a room.
     var takeoverEnd: Instant?
+    /// Whether its end was told here before its home was lost.
+    var hasEnded = false
     /// Records of such a room, until it goes on here.
     var contents: JournalContents?
     /// Whether the registry may have a mark that the room is left.

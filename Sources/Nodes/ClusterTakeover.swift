@@ -206,7 +206,7 @@ extension Cluster {
     /// Gives the name of a room free that cannot go on: its journal is missing or not readable.
     private mutating func bury(_ room: String, at now: Instant) {
         log("room lost with its node", ["room": room], isWarning: true)
-        tellLoss(of: room)
+        if holds[room]?.hasEnded != true { tellLoss(of: room) }
         emit(.cancelAdoption(room))
         holds[room]?.stage = .burying
         pursue(room, at: now)

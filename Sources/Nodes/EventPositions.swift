@@ -1,8 +1,8 @@
 import Contract
 import RTP
 
-// How far each connection of this node has come in the events of rooms: it gets each event once and
-// in order, whichever node tells it.
+// Positions of this node's connections in the events of rooms: each gets each event once and in
+// order, whichever node tells it.
 extension Cluster {
     /// Returns where a subscription begins in rooms: as the caller says, or as far as the other
     /// connections have come if the room is between two homes.

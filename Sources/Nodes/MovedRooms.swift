@@ -44,7 +44,9 @@ extension Cluster {
         let hasEnded = peers[old.home]?.closed.remove(room) != nil
         if !hasEnded {
             goOn(with: room, at: new.home, now)
-        } else if new.home != setup.name {
+        } else if new.home == setup.name {
+            holds[room]?.hasEnded = true
+        } else {
             // Its end came before its home was lost.
             peers[new.home, default: Peer()].closed.insert(room)
         }
@@ -52,7 +54,7 @@ extension Cluster {
 
     /// Goes on with a room's events at its new home, behind the last one that each connection has.
     ///
-    /// What a home before was asked for does not count, should it answer later.
+    /// Questions to a former home do not count, should it answer later.
     mutating func goOn(with room: String, at home: NodeName, _ now: Instant) {
         for connection in subscriptions.keys {
             subscriptions[connection]?.awaited[room] = nil

@@ -247,7 +247,7 @@ import Testing
         #expect(call.world.handed.isEmpty)
         call.world.run(milliseconds: 300)
         #expect(call.world.handed.map(\.room).contains("r"))
-        #expect(call.world.handed.allSatisfy(\.isForced), "also what came back before")
+        #expect(call.world.handed.allSatisfy { $0.isForced }, "also what came back before")
         // No node takes it: it ends.
         call.world.run(milliseconds: 10_000)
         #expect(call.told("room.closed") == ["room.closed"])

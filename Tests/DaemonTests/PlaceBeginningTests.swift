@@ -29,7 +29,7 @@ import Testing
         var (world, _) = try call()
         _ = try world.done(
             "talkers.subscribe",
-            ["room": "r", "participant": "v", "audioMids": ["0"]]
+            ["room": "r", "participant": "v", "audioMids": ["0"], "videoMids": []]
         )
         let origin = try #require(world.nodes["b"])
         let talker = try #require(origin.worker.transports.values.first?.publications.first)

@@ -68,8 +68,8 @@ struct PlaceWorld {
                 ),
                 candidates: [[address]],
                 udp: [],
-                recordings: "/recordings",
                 limits: limits,
+                recordings: "/recordings",
                 node: name
             )
             nodes[name] = Node(setup)

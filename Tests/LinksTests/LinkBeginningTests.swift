@@ -40,6 +40,7 @@ import WorkerInterface
     @Test func `a further wish for what is held repeats nothing`() throws {
         var world = try LinkWorld(seed: 1)
         world.addSound()
+        world.run(50)
         world.run(500) { world, step in if step % 20 == 0 { world.speak(Int64(step / 20)) } }
         let wish = 1 | LinkOrder.heldAudio
         world.far.apply(.link(.want(LinkWorld.sound.incoming, wish)), at: world.now)
@@ -121,6 +122,7 @@ import WorkerInterface
         world.run(1_500)
         #expect(world.origin.counters.packetsOut == 14)
         world.want(0)
+        world.run(50)
         world.run(200) { world, step in
             if step % 10 == 0 { world.publish(Int64(65_550 + step / 10)) }
         }
@@ -138,9 +140,11 @@ import WorkerInterface
     {
         for seed in 1...20 as ClosedRange<UInt64> {
             var world = try begun(seed: seed, frames: 60)
-            world.faults = .init(lossPercent: 30)
             world.askForPicture()
             world.want(1)
+            // The want is on its way, and the picture has not left.
+            world.run(15)
+            world.faults = .init(lossPercent: 30)
             world.run(120)
             world.faults = .init()
             world.run(300) { world, step in
@@ -153,6 +157,7 @@ import WorkerInterface
             #expect(world.packets.count == 30, "seed \(seed)")
             let covered = world.pictures.reduce(0) { $0 + Int($1.covered) }
             #expect(covered == (isWhole ? 60 : 0), "seed \(seed)")
+            #expect(world.far.counters.packetsMissed == 0, "seed \(seed)")
         }
     }
 
@@ -207,6 +212,7 @@ import WorkerInterface
         )
         let packet: [UInt8] =
             [0x80, 0xe0, 0x01, 0x90, 0, 0, 0, 0, 0, 0, 2, 1] + [0x10, 0, 0, 0, 0x9d, 1]
+        let next: [UInt8] = [0x80, 0xe0, 0x01, 0x91] + packet[4..<12]
         var position = good
         position.position = 3
         var number = good
@@ -218,11 +224,11 @@ import WorkerInterface
             ("no such encoding", position, 1, packet), ("another number", number, 1, packet),
             ("another right", revision, 1, packet), ("no packet", good, 1, []),
             ("no payload", good, 1, Array(packet.prefix(12))),
-            ("no keyframe", good, 1, Array(packet.prefix(12)) + [0x10, 1, 0, 0]),
+            ("no keyframe", number, 1, next + [0x10, 1, 0, 0]),
         ]
         for (name, header, covered, bytes) in rows {
             let before = world.far.counters
-            let record = LinkRecord.picture(header, covered: covered, .last, packet: bytes)
+            let record = LinkRecord.picture(header, covered: covered, isLast: true, packet: bytes)
             world.far.take(record, from: "origin", at: world.now)
             let after = world.far.counters
             let refused =

@@ -258,7 +258,7 @@ import WorkerInterface
         .arrivals(association: 9, report: [0x8f, 205, 0, 1, 0, 0, 0, 0]),
         .padding(300),
         .withheld(handle: LinkWorld.incoming, encodings: 6),
-        .picture(header, covered: 3, [.first, .last], packet: [1, 2, 3]),
+        .picture(header, covered: 3, isLast: true, packet: [1, 2, 3]),
     ]
 
     @Test func `records come back as they were, several in one text`() {

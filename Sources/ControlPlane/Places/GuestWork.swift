@@ -87,8 +87,14 @@ struct GuestWork {
         guard let our = guests.publications[their: binding.publication] else { return nil }
         var translated = binding
         translated.publication = our
-        translated.from = nil
+        translated.from = local(binding.from)
         return translated
+    }
+
+    /// Returns the time from which a talker is to be heard: all that is held, as what a home says
+    /// is a time of its own clock.
+    private func local(_ start: Instant?) -> Instant? {
+        start.map { _ in now.advanced(milliseconds: -MediaRoutes.heldMilliseconds) }
     }
 
     private mutating func configure(
@@ -206,8 +212,7 @@ struct GuestWork {
         var made = mirror
         made.configuration.id = our
         if place.node == own {
-            // It is a time of the home's clock.
-            made.from = nil
+            made.from = local(mirror.from)
             guard let origin = origin(mirror.home, at: place, guests, places) else { return }
             made.home = origin
             guests.homes[id] = mirror.home

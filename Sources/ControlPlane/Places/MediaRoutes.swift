@@ -118,8 +118,8 @@ struct MediaRoutes {
         routed.link.append(.gate(handle, open: open))
     }
 
-    /// Time for which sound is kept for the first syllable of who begins to talk.
-    private static let heldMilliseconds: Int64 = 400
+    /// Time for which sound is held for the first syllable of who begins to talk.
+    static let heldMilliseconds: Int64 = 400
 
     /// Sets where a publication's packets go.
     ///

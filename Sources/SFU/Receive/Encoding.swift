@@ -17,6 +17,8 @@ struct Encoding: ~Copyable {
     /// Whether the last packet was discarded as stale, so that the next one does not continue the
     /// stream.
     var isBroken = false
+    /// Whether another node's warm picture has begun to come, and its last packet has not.
+    var isPictureOpen = false
     var losses = LossTracker()
     var reception = ReceptionStatistics()
     var rate = RateMeter()
@@ -99,5 +101,6 @@ struct Encoding: ~Copyable {
         layers.removeAll()
         dependencies = nil
         mapping = nil
+        isPictureOpen = false
     }
 }

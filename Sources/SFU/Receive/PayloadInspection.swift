@@ -8,11 +8,24 @@ import WorkerInterface
 extension Receiver {
     /// Inspects the payload; a packet of padding only is kept to close its gap in the numbering.
     mutating func inspectPayload(of packet: inout ReceivedPacket) throws(DropReason) {
+        guard let isNews = try inspectMedia(of: &packet) else { return }
+        packet.layers = noteVideo(
+            packet.info,
+            packet.place,
+            isNews: isNews,
+            encoding: packet.encoding
+        )
+    }
+
+    /// Inspects the payload, but counts no video packet for its layers; returns whether a
+    /// resolution has changed, or `nil` for audio and padding.
+    @inline(__always)
+    mutating func inspectMedia(of packet: inout ReceivedPacket) throws(DropReason) -> Bool? {
         guard packet.info.payloadLength > 0 else {
             packet.info.flags.insert(.skipped)
             packet.info.points = .none
             packet.info.drop = .padding
-            return
+            return nil
         }
         let encoding = packet.encoding
         let codec = try updateCodec(of: encoding, payloadType: packet.info.payloadType)
@@ -22,7 +35,7 @@ extension Receiver {
         let bytes = packets.bytes(at: packet.place, count: end)
         let payload = bytes.extracting(start..<end)
         let size = packet.info.inspect(bytes, payload: payload, codec: codec)
-        guard codec.kind.isVideo else { return }
+        guard codec.kind.isVideo else { return nil }
         var isNews = false
         if let size { isNews = noteSize(size, codec: codec, payload, encoding: encoding) }
         let highest = encodings[encoding].layers.highest.temporal
@@ -36,7 +49,7 @@ extension Receiver {
         {
             isNews = true
         }
-        packet.layers = noteVideo(packet.info, packet.place, isNews: isNews, encoding: encoding)
+        return isNews
     }
 
     /// Returns the codec of a media payload type, which becomes that of the encoding.

@@ -47,6 +47,8 @@ extension Relays {
         var destination = receiver.publications[publication].mirrors[mirror]
         let target = destination.target
         guard port.reaches(target.worker), destination.heldUntil == nil else { return }
+        // A warm picture of another node has come before its live packets, or will not come.
+        if receiver.publications[publication].isLinked { destination.wantsPicture = false }
         var next = receiver.publications[publication].firstArrival
         while let place = next {
             write(place, of: publication, to: &destination, into: &port, &receiver)

@@ -194,6 +194,7 @@ extension Core {
         switch verdict {
         case .newest(let gap):
             if before != nil { expectLinked(gap, before: newest, encoding, at: now) }
+            receiver.encodings[encoding].isPictureOpen = false
         case .restarted: receiver.encodings[encoding].losses.removeAll()
         case .late, .duplicate, .tooOld: receiver.encodings[encoding].losses.found(extended)
         }
@@ -233,6 +234,10 @@ extension Core {
         at now: Instant
     ) {
         guard gap > 0 else { return }
+        guard !receiver.encodings[encoding].isPictureOpen else {
+            // It is the rest of a warm picture, which is of no use any more.
+            return receiver.requestKeyframeAfterLoss(of: encoding, now, &transports)
+        }
         let abandoned = receiver.encodings[encoding].losses.abandoned
         let silence =
             receiver.encodings[encoding].rate.lastArrival.map { now.milliseconds(since: $0) } ?? 0

@@ -6,15 +6,11 @@ package struct LinkedPicture: Sendable {
     package var packet: LinkedPacket
     /// Sequence numbers from this packet up to the next one of the picture, or to its end.
     package var covered: Int
-    /// Whether it begins the picture.
-    package var isFirst: Bool
-    /// Whether it ends the picture.
     package var isLast: Bool
 
-    package init(_ packet: LinkedPacket, covered: Int, isFirst: Bool, isLast: Bool) {
+    package init(_ packet: LinkedPacket, covered: Int, isLast: Bool) {
         self.packet = packet
         self.covered = covered
-        self.isFirst = isFirst
         self.isLast = isLast
     }
 }
@@ -45,12 +41,24 @@ extension Core {
             let picture = LinkedPicture(
                 linked(place, of: id.place),
                 covered: covered,
-                isFirst: packets.isEmpty,
                 isLast: numbers.isEmpty
             )
             packets.append((picture, exported(place)))
         }
         return packets
+    }
+
+    /// Lets the next packets of encodings of a linked publication, one bit each, begin a new
+    /// numbering: they were not wanted for a while, and what came before is of no use for them.
+    package mutating func beginLinked(_ encodings: UInt8, of id: PublicationID) {
+        guard receiver.publications.contains(id), receiver.publications[id.place].isLinked else {
+            return
+        }
+        for position in 0..<receiver.publications[id.place].encodings.count {
+            let encoding = receiver.publications[id.place].encodings[position]
+            guard encodings & receiver.bit(of: encoding) != 0 else { continue }
+            receiver.encodings[encoding].homeEpoch = nil
+        }
     }
 
     /// Takes a packet of another node's warm picture; the picture is passed on once it is whole.
@@ -102,33 +110,36 @@ extension Core {
         received.info.encoding = encoding
         try parseLinked(&received)
         try numberPicture(&received, picture)
-        try receiver.inspectPayload(of: &received)
+        guard try receiver.inspectMedia(of: &received) != nil else { throw .padding }
         received.info.drop = .noSubscriber
         receiver.pool[place] = received.info
         guard
             receiver.beginsOrContinuesPicture(received.info, of: encoding),
             receiver.keepPicture(received.info, place, covered: picture.covered, of: encoding)
         else { throw .tooOld }
-        if picture.isLast { passOn(linked, received.info, of: encoding, publication, at: now) }
+        guard picture.isLast else { return }
+        passOn(linked, received.info, place, of: encoding, publication, at: now)
     }
 
     /// Gives the packet its number, unless live packets are further already.
     ///
-    /// A picture begins a numbering of its own: what came before it was for earlier viewers. What it
-    /// covers counts as received, so nobody asks for it again.
+    /// Numbers that the picture covers count as received, and those lost with a part of it are not
+    /// missed: nobody asks for any of them again.
     private mutating func numberPicture(
         _ packet: inout ReceivedPacket,
         _ picture: LinkedPicture
     ) throws(DropReason) {
         let encoding = packet.encoding
-        if picture.isFirst { receiver.encodings[encoding].homeEpoch = nil }
-        followEpoch(picture.packet.epoch, of: encoding, packet.ssrc)
         let sequence = SequenceNumber(rawValue: UInt16(truncatingIfNeeded: picture.packet.number))
         guard sequence == packet.info.sequence else { throw .malformedRTP }
-        switch receiver.encodings[encoding].window.insert(sequence) {
-        case .newest, .restarted: break
-        case .late, .duplicate, .tooOld: throw .tooOld
+        followEpoch(picture.packet.epoch, of: encoding, packet.ssrc)
+        if let newest = receiver.encodings[encoding].window.highest,
+            sequence.distance(from: SequenceNumber(truncating: newest)) <= 0
+        {
+            throw .tooOld
         }
+        _ = receiver.encodings[encoding].window.insert(sequence)
+        receiver.encodings[encoding].isPictureOpen = !picture.isLast
         let number = receiver.encodings[encoding].window.highest ?? 0
         receiver.encodings[encoding].window.resume(at: number &+ picture.covered &- 1)
         packet.info.number = Int64(number)
@@ -139,6 +150,7 @@ extension Core {
     private mutating func passOn(
         _ linked: LinkedPacket,
         _ info: PacketInfo,
+        _ place: PacketPlace,
         of encoding: EncodingIndex,
         _ publication: PublicationIndex,
         at now: Instant
@@ -150,6 +162,7 @@ extension Core {
             )
         }
         // Measurements begin with the present, not with the keyframe.
+        _ = receiver.noteVideo(info, place, isNews: false, encoding: encoding)
         receiver.encodings[encoding].rate.receive(
             bytes: Int(info.payloadOffset) + Int(info.payloadLength),
             endsFrame: info.flags.contains(.marker),
