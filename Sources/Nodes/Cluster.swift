@@ -16,6 +16,9 @@ package struct Cluster {
     var lookups: [String: [PendingCall]] = [:]
     /// Rooms that nobody took when they were let go, and the times until which they stay.
     var unwanted: [String: Instant] = [:]
+    /// Rooms of which events were left out, as the registry has not told yet that they are at these
+    /// nodes.
+    var leftOut: [String: NodeName] = [:]
     /// Rooms whose homes are lost.
     var orphans: [String: Orphan] = [:]
     var journaling = Journaling()

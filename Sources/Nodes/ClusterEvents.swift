@@ -68,7 +68,7 @@ extension Cluster {
             interest: FeedInterest(params)
         )
         subscription.replyBy = now.advanced(milliseconds: Self.subscribeMilliseconds)
-        subscription.positions = beginning(of: subscription, at: now)
+        subscription.positions = beginning(of: subscription, after: before, at: now)
         subscriptions[connection] = subscription
         let homes = homes(for: subscription.interest, at: now)
         for (node, attachment) in before?.attachments ?? [:]
@@ -319,6 +319,7 @@ extension Cluster {
         guard let guest = guests.removeValue(forKey: number), let interest = guest.interest,
             case .peer(let node, _, _, let connection) = guest.caller, peers[node]?.link == .up
         else { return }
+        let isKnown = peers[node]?.interests[connection] == interest
         peers[node]?.interests[connection] = interest
         for event in replay {
             counters.eventsSent &+= 1
@@ -331,6 +332,8 @@ extension Cluster {
             )
             emit(.send(node, message))
         }
+        // It asks only for what it has missed of a room: the positions were told before.
+        guard !isKnown else { return }
         var chunk: [String: UInt64] = [:]
         for (room, seq) in positions where interest.includes(room: room) {
             // Held events will come, and those that were let out and are not told yet.

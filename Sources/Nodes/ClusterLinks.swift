@@ -232,7 +232,11 @@ extension Cluster {
 
     /// Asks the registry for the room of a call that the other node does not have.
     private mutating func moveOn(_ number: UInt64, from node: NodeName, at now: Instant) {
-        guard var call = peers[node]?.remove(number)?.call else { return }
+        guard let outgoing = peers[node]?.remove(number) else { return }
+        if let subscriber = outgoing.subscriber {
+            return forgetQuestion(number, of: subscriber, to: node)
+        }
+        var call = outgoing.call
         guard let room = call.room, !call.wasLookedUp else { return execute(call) }
         call.wasLookedUp = true
         if lookups[room] != nil {

@@ -195,8 +195,16 @@ extension Cluster {
             // The room was that of an earlier life of this node.
             noteMove(of: room, from: before, to: record, at: now)
         }
+        if record == nil, let before, before.record.ended {
+            peers[before.record.home]?.closed.remove(room)
+        }
         reconcile(room, revision: revision, isWiped: isWiped, at: now)
         if record?.isLeft == true { noteOrphan(room, at: now) }
+        if let node = leftOut.removeValue(forKey: room), node != setup.name,
+            let record, record.home == node, !record.ended
+        {
+            goOn(with: room, at: node, now)
+        }
         if let known = directory[room], known.record.home != setup.name, !known.record.ended {
             attachAll(to: known.record.home, for: room, at: now)
         }

@@ -173,6 +173,8 @@ extension Cluster {
     private mutating func finishRelease(_ room: String, at now: Instant) {
         dropJournal(of: room)
         guard let hold = holds.removeValue(forKey: room) else { return }
+        unwanted[room] = nil
+        forgetPositions(of: room)
         for call in hold.waiting { route(call, at: now) }
     }
 
@@ -325,6 +327,16 @@ extension Cluster {
         }
     }
 
+    /// Refuses a call for a room that nobody has yet; a subscription does without that room.
+    private mutating func refuse(_ call: PendingCall, without room: String, at now: Instant) {
+        guard call.isToSubscribe, case .here(let connection) = call.origin else {
+            return refuse(call, .registryAway())
+        }
+        var call = call
+        call.isToSubscribe = false
+        subscribe(call, connection, at: now)
+    }
+
     mutating func expireHolds(at now: Instant) {
         for (room, hold) in holds {
             if case .leaving(let until) = hold.stage, until <= now {
@@ -338,7 +350,9 @@ extension Cluster {
                 // Another node takes a refusal of its question for events for an answer, and gets
                 // none of them.
                 holds[room]?.waiting = hold.waiting.filter(\.asksForPeer)
-                for call in hold.waiting where !call.asksForPeer { refuse(call, .registryAway()) }
+                for call in hold.waiting where !call.asksForPeer {
+                    refuse(call, without: room, at: now)
+                }
             } else if let retry = hold.retry, retry <= now {
                 check(room)
             } else if hold.stage != .held, !hold.isWriting, hold.retry == nil {

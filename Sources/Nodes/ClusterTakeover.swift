@@ -188,11 +188,12 @@ extension Cluster {
         load.places = max(0, load.places - 1)
         counters.roomsTakenOver &+= 1
         journaling.rooms[room]?.told = events.last?.seq ?? 0
+        let last = lastSeen(room)
         for (connection, subscription) in subscriptions {
             // It is answered with what it asks for.
             let asks = subscription.params.since?[RoomID(room)] != nil
             guard subscription.isBegun || !asks else { continue }
-            let seen = subscription.positions[room]?.seq ?? 0
+            let seen = subscription.positions[room]?.seq ?? last ?? 0
             for event in events
             where event.seq > seen && subscription.interest.includes(event.name, in: room) {
                 deliver(event.line, to: connection)

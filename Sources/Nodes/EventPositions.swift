@@ -8,15 +8,18 @@ extension Cluster {
     /// connections have come if the room is between two homes.
     func beginning(
         of subscription: Subscription,
+        after before: Subscription?,
         at now: Instant
     ) -> [String: Subscription.Position] {
+        // It goes on with what the connection gets already.
         var positions: [String: Subscription.Position] = [:]
+        if let before, before.interest == subscription.interest { positions = before.positions }
         for (room, known) in directory
         where !known.record.ended && subscription.interest.includes(room: room) {
             let isComing = holds[room].map { $0.takesOver && !$0.exists } ?? false
-            guard isComing || isOver(known.record, at: now), let seq = lastSeen(room) else {
-                continue
-            }
+            guard positions[room] == nil, isComing || isOver(known.record, at: now),
+                let seq = lastSeen(room)
+            else { continue }
             positions[room] = Subscription.Position(seq: seq, node: known.record.home)
         }
         for (room, seq) in subscription.params.since ?? [:] {
@@ -57,7 +60,10 @@ extension Cluster {
         }
         // It has moved there, and the registry has not told it yet, or it has moved on, and the
         // node answers late: all of its events are asked for at its home.
-        guard !isElsewhere(room, than: node) else { return }
+        guard !isElsewhere(room, than: node) else {
+            leftOut[room] = node
+            return
+        }
         if peers[node]?.closed.contains(room) == true {
             let last = lastSeen(room)
             // After the loss of a room nothing more is told of it.
@@ -129,8 +135,10 @@ extension Cluster {
             let beginsAgain = name == RoomCreated.event && position.node != node
             guard beginsAgain || name == Resync.event else { return false }
         }
+        // A room that is not there has no events to come.
+        let isUnknown = name == Resync.event && seq == 0
         let position = Subscription.Position(seq: seq, node: node)
-        subscriptions[connection]?.positions[room] = position
+        subscriptions[connection]?.positions[room] = isUnknown ? nil : position
         return true
     }
 
@@ -138,33 +146,54 @@ extension Cluster {
     /// connection that is attached there has all events up to that, or need not get them.
     ///
     /// Not so those that it waits for, and those of rooms of which the registry has not told yet
-    /// that they are there.
+    /// that they are there. A connection without patterns gets all events, so that its own position
+    /// is exact.
     mutating func note(_ positions: [String: UInt64], of node: NodeName) {
         let known = positions.filter { room, _ in
             directory[room].map { isHome(node, $0.record) } ?? false
         }
-        for (connection, subscription) in subscriptions
-        where subscription.attachments[node]?.isAttached == true {
-            for (room, seq) in known where subscription.interest.includes(room: room) {
-                guard subscription.awaited[room] == nil,
-                    subscription.positions[room].map({ $0.seq < seq }) ?? true
-                else { continue }
-                let position = Subscription.Position(seq: seq, node: node)
-                subscriptions[connection]?.positions[room] = position
+        for connection in Array(subscriptions.keys)
+        where subscriptions[connection]?.attachments[node]?.isAttached == true {
+            for (room, seq) in known {
+                note(seq, of: room, at: node, connection)
             }
         }
     }
 
-    /// Forgets a room whose record is gone, once its end was told.
+    private mutating func note(
+        _ seq: UInt64,
+        of room: String,
+        at node: NodeName,
+        _ connection: UInt64
+    ) {
+        guard subscriptions[connection]?.awaited[room] == nil,
+            let interest = subscriptions[connection]?.interest, interest.includes(room: room)
+        else { return }
+        if let position = subscriptions[connection]?.positions[room] {
+            guard position.seq < seq, interest.patterns != nil else { return }
+        }
+        let position = Subscription.Position(seq: seq, node: node)
+        subscriptions[connection]?.positions[room] = position
+    }
+
+    /// Forgets a room whose record is gone, once its end was told to those who want to know it.
     mutating func forgetPosition(of room: String, at node: NodeName) {
-        guard peers[node]?.closed.remove(room) != nil else { return }
-        forgetPositions(of: room)
+        let isTold = peers[node]?.closed.remove(room) != nil
+        forgetPositions(of: room, where: { isTold || !$0.includes(RoomClosed.event, in: room) })
     }
 
     /// Forgets how far connections have come in a room that has ended, but those that still wait
     /// for its events.
-    private mutating func forgetPositions(of room: String) {
-        for (connection, subscription) in subscriptions where subscription.awaited[room] == nil {
+    mutating func forgetPositions(
+        of room: String,
+        where isOver: (FeedInterest) -> Bool = { _ in true }
+    ) {
+        // Only what changes is touched: a copy would be one of all positions.
+        for connection in Array(subscriptions.keys) {
+            guard subscriptions[connection]?.positions[room] != nil,
+                subscriptions[connection]?.awaited[room] == nil,
+                let interest = subscriptions[connection]?.interest, isOver(interest)
+            else { continue }
             subscriptions[connection]?.positions[room] = nil
         }
     }
@@ -173,31 +202,33 @@ extension Cluster {
     /// to a new one, as its events begin again.
     mutating func forgetFormer(_ room: String, than home: NodeName) {
         peers[home]?.closed.remove(room)
-        for (connection, subscription) in subscriptions {
-            guard let position = subscription.positions[room], position.node != home else {
-                continue
-            }
+        for connection in Array(subscriptions.keys) {
+            guard let position = subscriptions[connection]?.positions[room], position.node != home
+            else { continue }
             subscriptions[connection]?.positions[room] = nil
         }
     }
 
     /// Forgets how far connections have come in a node's rooms that have ended with its life.
     mutating func forgetEndedRooms(of node: NodeName) {
-        for (connection, subscription) in subscriptions {
-            for (room, position) in subscription.positions
-            where position.node == node && directory[room]?.record.ended ?? true {
-                subscriptions[connection]?.positions[room] = nil
-            }
+        for connection in Array(subscriptions.keys) {
+            let ended = (subscriptions[connection]?.positions ?? [:])
+                .filter { $0.value.node == node && directory[$0.key]?.record.ended ?? true }.keys
+            for room in ended { subscriptions[connection]?.positions[room] = nil }
         }
     }
 
     /// Notes how far the connections here have come in a room that leaves this node.
     mutating func noteTold(_ told: UInt64, of room: String) {
         let position = Subscription.Position(seq: told, node: setup.name)
-        for (connection, subscription) in subscriptions
-        where subscription.interest.includes(room: room) {
+        for connection in Array(subscriptions.keys)
+        where subscriptions[connection]?.interest.includes(room: room) == true {
             // It has got none of this node's events yet.
-            if !subscription.isBegun, subscription.positions[room] != nil { continue }
+            if subscriptions[connection]?.isBegun == false,
+                subscriptions[connection]?.positions[room] != nil
+            {
+                continue
+            }
             subscriptions[connection]?.positions[room] = position
         }
     }

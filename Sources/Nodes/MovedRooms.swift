@@ -25,10 +25,10 @@ extension Cluster {
         where subscription.interest.includes(RoomClosed.event, in: room) {
             deliver(line, to: connection)
         }
-        for connection in subscriptions.keys {
-            subscriptions[connection]?.positions[room] = nil
+        for connection in Array(subscriptions.keys) {
             subscriptions[connection]?.awaited[room] = nil
         }
+        forgetPositions(of: room)
     }
 
     /// Notes that a room has got another home, or another life of its home.
@@ -42,6 +42,8 @@ extension Cluster {
         // A home that takes back what it has let go tells all that follows to the same connections.
         guard old.home != new.home || old.boot != new.boot else { return }
         let hasEnded = peers[old.home]?.closed.remove(room) != nil
+        // A room that goes on elsewhere has a higher term; the name was free meanwhile.
+        guard new.term > old.term else { return forgetPositions(of: room) }
         if !hasEnded {
             goOn(with: room, at: new.home, now)
         } else if new.home == setup.name {
@@ -56,10 +58,11 @@ extension Cluster {
     ///
     /// Questions to a former home do not count, should it answer later.
     mutating func goOn(with room: String, at home: NodeName, _ now: Instant) {
-        for connection in subscriptions.keys {
+        for connection in Array(subscriptions.keys) {
             subscriptions[connection]?.awaited[room] = nil
             subscriptions[connection]?.positions[room]?.node = home
         }
+        let last = lastSeen(room)
         guard home != setup.name else { return }
         peers[home, default: Peer()].closed.remove(room)
         guard let boot = members[home]?.record.boot else { return }
@@ -68,7 +71,7 @@ extension Cluster {
             && subscription.attachments[home]?.isAsked == true
         {
             // It gets the events of the node's other rooms already.
-            let seen = Int64(clamping: subscription.positions[room]?.seq ?? 0)
+            let seen = Int64(clamping: subscription.positions[room]?.seq ?? last ?? 0)
             ask(home, for: [RoomID(room): seen], connection, boot: boot, at: now)
         }
     }

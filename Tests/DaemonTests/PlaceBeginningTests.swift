@@ -33,9 +33,15 @@ import Testing
         )
         let origin = try #require(world.nodes["b"])
         let talker = try #require(origin.worker.transports.values.first?.publications.first)
+        let began = world.now.advanced(milliseconds: -401)
         world.tell(.speech(talker.id, .began(at: world.now)), of: "b")
         world.run(milliseconds: 500)
         #expect(wants(world, at: "c") == [1 | LinkOrder.heldAudio])
+        // Where somebody at the node has the sound already, its worker holds it too.
+        let starts = (world.nodes["c"]?.commands ?? []).compactMap { command -> Instant? in
+            if case .bind(_, let binding?) = command { binding.from } else { nil }
+        }
+        #expect(starts.count == 1 && starts.allSatisfy { $0 <= world.now && $0 > began })
     }
 
     @Test func `who subscribes to somebody elsewhere wants the present alone`() throws {

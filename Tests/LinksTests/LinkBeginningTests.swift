@@ -161,6 +161,29 @@ import WorkerInterface
         }
     }
 
+    @Test func `live packets that overtake a picture are not lost by it`() throws {
+        for seed in 1...20 as ClosedRange<UInt64> {
+            var world = try begun(seed: seed, frames: 60)
+            world.askForPicture()
+            world.want(1)
+            world.run(15)
+            world.faults = .init(delay: 5...60)
+            world.run(300) { world, step in
+                if step % 5 == 0 { world.publish(Int64(65_590 + step / 5)) }
+            }
+            world.faults = .init()
+            world.run(600)
+            // RTP timestamps are the numbers at the origin.
+            let numbers = world.packets.map(\.timestamp)
+            let last = try #require(numbers.max())
+            let first = try #require(numbers.min())
+            #expect(last == 65_649 && first <= 65_594, "seed \(seed)")
+            #expect(Set(numbers).count == numbers.count, "seed \(seed): none twice")
+            #expect(numbers.count == Int(last - first) + 1, "seed \(seed): none missing")
+            #expect(world.pictures.last?.endsPicture ?? true, "seed \(seed)")
+        }
+    }
+
     @Test func `nothing from before a mute is in it`() throws {
         var world = try begun()
         world.gate(open: false)

@@ -190,6 +190,23 @@ import WorkerInterface
         #expect(Self.came(world, of: LinkWorld.sound.mirror).count > 40)
     }
 
+    @Test(arguments: [true, false])
+    func `a narrow link carries no warm picture in one burst`(isNarrow: Bool) throws {
+        var world = try LinkWorld(seed: 1, rids: ["q", "h"])
+        world.want(0b10)
+        Self.call(&world, seconds: 2)
+        if isNarrow { world.faults.rate = 1_000_000 }
+        Self.call(&world, from: 2, seconds: 3)
+        try #require(world.origin.counters.narrowPaths == (isNarrow ? 1 : 0))
+        world.run(50) { world, step in
+            if step % 10 == 0 { world.publish(Int64(1_000 + step / 10), isKeyframe: step == 0) }
+        }
+        world.askForPicture()
+        world.want(0b11)
+        world.run(60)
+        #expect(world.pictures.count == (isNarrow ? 0 : 5))
+    }
+
     @Test func `a video without sound that was withheld comes back`() throws {
         var world = try LinkWorld(seed: 9, rids: ["q"])
         world.want(1)

@@ -11,12 +11,17 @@ import Testing
     private let b = NodeWorld.name("b")
 
     /// A room at `a` with two events, which a connection at `b` has.
-    private func world(_ names: [String] = ["a", "b"]) -> NodeWorld {
+    private func world(
+        _ names: [String] = ["a", "b"],
+        events: [String]? = nil
+    ) -> NodeWorld {
         let world = NodeWorld(names)
         world.call("a", "room.create", ["room": "r"])
         world.call("a", "participant.join", ["room": "r", "participant": "p1"], id: 2)
         world.run(milliseconds: 100)
-        world.call("b", "events.subscribe", ["since": ["r": 0]], connection: 9)
+        var params: [String: JSON] = ["since": ["r": 0]]
+        params["events"] = events.map { .array($0.map(JSON.string)) }
+        world.call("b", "events.subscribe", .object(params), connection: 9)
         world.run(milliseconds: 50)
         return world
     }
@@ -28,15 +33,20 @@ import Testing
     }
 
     /// Lets `b` receive an event of the room from a node.
-    private func tell(_ world: NodeWorld, _ seq: UInt64, from node: NodeName) {
+    private func tell(
+        _ world: NodeWorld,
+        _ seq: UInt64,
+        from node: NodeName,
+        name: String = "x"
+    ) {
         let line = """
-            {"method":"event","params":{"event":"x","room":"r","seq":\(seq)}}
+            {"method":"event","params":{"event":"\(name)","room":"r","seq":\(seq)}}
             """
         let message = LinkMessage.event(
             connections: [9],
             room: "r",
             seq: seq,
-            name: "x",
+            name: name,
             line: Array(line.utf8)
         )
         world.deliver(to: b) { $0.cluster.receive(message, from: node, at: world.now) }
@@ -100,17 +110,68 @@ import Testing
 
     /// The answer about another room of the same home tells how far this one has come.
     @Test func `positions say nothing of a room whose missed events are still to come`() {
-        let world = world()
+        let world = world(events: ["participant.*", "x"])
         world["b"].cluster.subscriptions[9]?.awaited["r"] = 1_000
         let positions = LinkMessage.positions(["r": 9])
         world["b"].cluster.receive(positions, from: a, at: world.now)
         #expect(position(world) == 2)
         // Later events would leave a gap before the missed ones.
         tell(world, 5, from: a)
-        #expect(seqs(world) == [1, 2])
+        #expect(seqs(world) == [2])
         world["b"].cluster.noteAnswered(1_000, of: 9, by: a, at: world.now)
         world["b"].cluster.receive(positions, from: a, at: world.now)
         #expect(position(world) == 9)
+    }
+
+    @Test func `positions move no connection that gets all events, as it knows better`() {
+        let world = world()
+        world["b"].cluster.receive(.positions(["r": 9]), from: a, at: world.now)
+        #expect(position(world) == 2)
+    }
+
+    @Test(arguments: [nil, ["participant.*"]])
+    func `nothing is kept of a room that has ended, whoever is told`(events: [String]?) {
+        let world = world(events: events)
+        world.call("a", "room.close", ["room": "r"], id: 4)
+        world.run(milliseconds: 500)
+        #expect(position(world) == nil)
+        #expect(world["b"].cluster.peers[a]?.closed.isEmpty == true)
+    }
+
+    @Test func `a room that a node does not have leaves no position`() {
+        let world = world()
+        tell(world, 0, from: a, name: "resync")
+        #expect(position(world) == nil)
+    }
+
+    @Test func `who subscribes once more gets nothing again when the home is lost`() {
+        let world = world(["a", "b", "c"])
+        world.call("b", "events.subscribe", [:], connection: 9)
+        world.run(milliseconds: 50)
+        #expect(position(world) == 2)
+        world.kill("a")
+        world.run(milliseconds: 10_000)
+        #expect(world.homes(of: "r") != ["a"])
+        // What follows is news of the new home.
+        let seqs = seqs(world)
+        #expect(seqs.count >= 2 && seqs == Array(1...seqs.count))
+    }
+
+    /// The registry keeps the last record alone, so that the end of the first room is not seen.
+    @Test func `a new room of a name that was free for a moment begins again`() {
+        let world = world(["a", "b", "c"])
+        world.cut("b", true)
+        world.call("a", "room.close", ["room": "r"], id: 4)
+        world.run(milliseconds: 200)
+        world.call("c", "room.create", ["room": "r"], id: 5)
+        world.run(milliseconds: 200)
+        world.cut("b", false)
+        world.run(milliseconds: 2_000)
+        #expect(world.homes(of: "r") == ["c"])
+        #expect(seqs(world) == [1, 2, 3, 1])
+        world.call("c", "participant.join", ["room": "r", "participant": "p"], id: 6)
+        world.run(milliseconds: 100)
+        #expect(seqs(world) == [1, 2, 3, 1, 2])
     }
 
     @Test func `positions of a room that is not known to be there do not count`() throws {

@@ -251,7 +251,10 @@ SELF = """(() => {
 
 
 @pytest.mark.seconds(90)
-@pytest.mark.parametrize("node", ["b", "a"], ids=["not the home", "the home"])
+@pytest.mark.parametrize(
+    "node",
+    [pytest.param("b", marks=pytest.mark.slow, id="not the home"), pytest.param("a", id="the home")],
+)
 async def test_nobody_notices_that_a_node_drains(example, browsers, node):
     await asyncio.gather(linked(Log(example, "a"), "b", "c"), linked(Log(example, "b"), "c"))
     browser = await browsers.get("Chromium")

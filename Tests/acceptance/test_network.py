@@ -62,7 +62,11 @@ async def test_h1_of_random_loss_on_both_sides_nothing_is_left(room, peers):
         await link.close()
 
 
-@pytest.mark.parametrize("side", ["publisher", "viewer"])
+#: The side of the line with the faults. A publisher's is among the long tests.
+SIDES = [pytest.param("publisher", marks=pytest.mark.slow), "viewer"]
+
+
+@pytest.mark.parametrize("side", SIDES)
 async def test_h2_bursts_of_loss_are_survived_without_reconnecting(room, peers, side):
     """Everything is lost for 50 to 500 ms, again and again (Gilbert-Elliott model)."""
     link = await Link.open(delay=0.02)
@@ -88,7 +92,7 @@ async def test_h2_bursts_of_loss_are_survived_without_reconnecting(room, peers, 
     await link.close()
 
 
-@pytest.mark.parametrize("side", ["publisher", "viewer"])
+@pytest.mark.parametrize("side", SIDES)
 async def test_h3_what_is_late_or_double_is_neither_lost_nor_shown_twice(room, peers, side):
     link = await Link.open(delay=0.02)
     ways = {"publisher": {"up": link}, "viewer": {"down": link}}[side]

@@ -69,7 +69,12 @@ def kept(pid: int, secrets: dict[str, bytes]) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("profile", PROFILES, ids=lambda one: one.openssl_profile.decode())
+@pytest.mark.parametrize(
+    "profile",
+    # Each takes half a minute, most of it for a core dump.
+    [pytest.param(one, marks=[pytest.mark.slow] * (one is not PROFILES[0]),
+                  id=one.openssl_profile.decode()) for one in PROFILES],
+)  # fmt: skip
 async def test_f9_f13_keys_go_from_memory_with_who_had_them(
     sfud, room, peers, monkeypatch, profile
 ):
