@@ -123,8 +123,8 @@ extension Core {
 
     /// Gives the packet its number, unless live packets are further already.
     ///
-    /// Numbers that the picture covers count as received, and those lost with a part of it are not
-    /// missed: nobody asks for any of them again.
+    /// Nothing counts as missing that a picture leaves out, or that is lost with a part of it:
+    /// nobody asks for any of it again.
     private mutating func numberPicture(
         _ packet: inout ReceivedPacket,
         _ picture: LinkedPicture
@@ -140,9 +140,7 @@ extension Core {
         }
         _ = receiver.encodings[encoding].window.insert(sequence)
         receiver.encodings[encoding].isPictureOpen = !picture.isLast
-        let number = receiver.encodings[encoding].window.highest ?? 0
-        receiver.encodings[encoding].window.resume(at: number &+ picture.covered &- 1)
-        packet.info.number = Int64(number)
+        packet.info.number = Int64(receiver.encodings[encoding].window.highest ?? 0)
         packet.info.epoch = receiver.encodings[encoding].epoch
     }
 
