@@ -37,7 +37,7 @@ import Testing
         world.tell(.speech(talker.id, .began(at: world.now)), of: "b")
         world.run(milliseconds: 500)
         #expect(wants(world, at: "c") == [1 | LinkOrder.heldAudio])
-        // Where somebody at the node has the sound already, its worker holds it too.
+        // A worker that has the sound for somebody else replays what it holds.
         let starts = (world.nodes["c"]?.commands ?? []).compactMap { command -> Instant? in
             if case .bind(_, let binding?) = command { binding.from } else { nil }
         }

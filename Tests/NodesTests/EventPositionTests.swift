@@ -152,7 +152,7 @@ import Testing
         world.kill("a")
         world.run(milliseconds: 10_000)
         #expect(world.homes(of: "r") != ["a"])
-        // What follows is news of the new home.
+        // The events after these are news of the new home.
         let seqs = seqs(world)
         #expect(seqs.count >= 2 && seqs == Array(1...seqs.count))
     }
