@@ -23,6 +23,8 @@ package struct LinkCounters: Hashable, Sendable {
     /// Nodes to which the path limits what is sent, and encodings that are withheld for that.
     package internal(set) var narrowPaths = 0
     package internal(set) var encodingsWithheld = 0
+    /// Publications of other nodes that go on from here to nodes that do not hear those.
+    package internal(set) var streamsPassedOn = 0
 
     package init() {}
 }

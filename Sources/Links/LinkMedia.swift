@@ -60,7 +60,13 @@ package struct LinkMedia: ~Copyable {
         var nodes: Set<String>
         var subscribers: [String: Subscriber] = [:]
 
+        var wanted: UInt8 { subscribers.values.reduce(0) { $0 | $1.encodings } }
         var carried: UInt8 { subscribers.values.reduce(0) { $0 | $1.carried } }
+
+        /// Whether a node may have it: also the home, by way of which it may go to another node.
+        func mayGo(to node: String) -> Bool {
+            nodes.contains(node) || names.last?.isGiven(by: node) == true
+        }
     }
 
     /// A publication that comes from another node.
@@ -69,6 +75,9 @@ package struct LinkMedia: ~Copyable {
         var node: String
         var isSound: Bool
         var revision: UInt16 = 0
+        /// Encodings that the workers here want.
+        var own: UInt8 = 0
+        /// The same, and those that nodes want to which it goes on.
         var encodings: UInt8 = 0
         var isOpen = false
         /// Whether a packet of the present revision has come.
@@ -149,7 +158,7 @@ package struct LinkMedia: ~Copyable {
             setGate(of: id, open: open, at: now)
             if !open { dropWaiting(of: id) }
         case .unmirror(let id):
-            endSending(id)
+            endSending(id, at: now)
             dropWaiting(of: id)
             core.apply(command, at: now, into: &output)
         case .link(let order): apply(order, at: now)
@@ -162,26 +171,27 @@ package struct LinkMedia: ~Copyable {
 
     mutating func apply(_ order: LinkOrder, at now: Instant) {
         switch order {
-        case .send(let id, let name, let nodes): send(id, name, to: Set(nodes))
+        case .send(let id, let name, let nodes): send(id, name, to: Set(nodes), at: now)
         case .receive(let configuration, let name, let node):
             let id = configuration.id
             core.addLinked(configuration, at: now)
             guard receiving[id] == nil else {
                 receiving[id]?.name = name
                 receiving[id]?.nextWant = now
+                take(id, from: node, at: now)
                 break
             }
             let isSound = configuration.kind == .audio
             receiving[id] = Receiving(name: name, node: node, isSound: isSound, nextWant: now)
         case .end(let id):
+            endSending(id, at: now)
             guard var ended = receiving.removeValue(forKey: id) else { break }
             ended.encodings = 0
             want(ended, as: id, at: now)
             core.removeLinked(id)
         case .want(let id, let encodings):
-            core.beginLinked(encodings & ~(receiving[id]?.encodings ?? 0), of: id)
-            receiving[id]?.encodings = encodings
-            receiving[id]?.nextWant = now
+            receiving[id]?.own = encodings
+            reviewWant(of: id, at: now)
         case .connect(let node, let address, let keys): connect(node, address, keys, at: now)
         case .disconnect(let node): disconnect(node)
         case .grant(let node, let isGranted):

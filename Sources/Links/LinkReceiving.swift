@@ -14,6 +14,27 @@ extension LinkMedia {
         receiving[id]?.nextWant = now
     }
 
+    /// Wants of a publication what the workers here want, and the nodes to which it goes on.
+    mutating func reviewWant(of id: PublicationID, at now: Instant) {
+        guard let known = receiving[id] else { return }
+        let encodings = known.own | (sending[id]?.wanted ?? 0)
+        guard encodings != known.encodings else { return }
+        core.beginLinked(encodings & ~known.encodings, of: id)
+        receiving[id]?.encodings = encodings
+        receiving[id]?.nextWant = now
+    }
+
+    /// Takes a publication from another node than before; its numbering is the origin's, and goes
+    /// on.
+    mutating func take(_ id: PublicationID, from node: String, at now: Instant) {
+        guard var former = receiving[id], former.node != node else { return }
+        receiving[id]?.node = node
+        receiving[id]?.isHeard = false
+        former.encodings = 0
+        want(former, as: id, at: now)
+        setWithheld(id, 0, at: now)
+    }
+
     mutating func want(_ receiving: Receiving, as id: PublicationID, at now: Instant) {
         let record = LinkRecord.want(
             receiving.name,

@@ -4,26 +4,41 @@ import WorkerInterface
 
 // Media for other nodes.
 extension LinkMedia {
-    mutating func send(_ id: PublicationID, _ name: StreamName, to nodes: Set<String>) {
+    mutating func send(
+        _ id: PublicationID,
+        _ name: StreamName,
+        to nodes: Set<String>,
+        at now: Instant
+    ) {
+        guard !nodes.isEmpty else { return endSending(id, at: now) }
         if sending[id] == nil { sending[id] = Sending(nodes: nodes) }
         // Under a former name it is known to nodes that have not heard of this one.
         names[name] = id
         if sending[id]?.names.contains(name) == false { sending[id]?.names.append(name) }
         sending[id]?.nodes = nodes
-        for (node, subscriber) in sending[id]?.subscribers ?? [:] where !nodes.contains(node) {
+        for (node, subscriber) in sending[id]?.subscribers ?? [:]
+        where sending[id]?.mayGo(to: node) == false {
             sending[id]?.subscribers[node] = nil
             subscriptions[Subscription(node: node, handle: subscriber.handle)] = nil
             peers[node]?.path.drop(id)
         }
-        core.setExported(id, sending[id]?.carried ?? 0)
+        reviewExport(of: id, at: now)
     }
 
-    mutating func endSending(_ id: PublicationID) {
+    mutating func endSending(_ id: PublicationID, at now: Instant) {
         guard let ended = sending.removeValue(forKey: id) else { return }
         for name in ended.names where names[name] == id { names[name] = nil }
         for (node, subscriber) in ended.subscribers {
             subscriptions[Subscription(node: node, handle: subscriber.handle)] = nil
+            peers[node]?.path.drop(id)
         }
+        reviewExport(of: id, at: now)
+    }
+
+    /// Follows what other nodes want of a publication; one of another node is wanted there.
+    private mutating func reviewExport(of id: PublicationID, at now: Instant) {
+        core.setExported(id, sending[id]?.carried ?? 0)
+        reviewWant(of: id, at: now)
     }
 
     mutating func take(
@@ -34,9 +49,7 @@ extension LinkMedia {
     ) {
         var subscriber = wish
         // The order to send may come later than the want: it is repeated.
-        guard let id = names[name], let known = sending[id], known.nodes.contains(node) else {
-            return
-        }
+        guard let id = names[name], let known = sending[id], known.mayGo(to: node) else { return }
         let before = known.subscribers[node]
         if let before, before.handle == subscriber.handle {
             let step = Int16(bitPattern: subscriber.revision &- before.revision)
@@ -51,7 +64,7 @@ extension LinkMedia {
         peers[node]?.path.drop(id, except: subscriber.carried)
         sending[id]?.subscribers[node] = subscriber
         subscriptions[Subscription(node: node, handle: subscriber.handle)] = id
-        core.setExported(id, sending[id]?.carried ?? 0)
+        reviewExport(of: id, at: now)
         if before?.encodings != subscriber.encodings {
             share(pathTo: node, at: now)
             let had = before?.handle == subscriber.handle ? before?.encodings ?? 0 : 0
@@ -60,7 +73,7 @@ extension LinkMedia {
                 sendHeldAudio(of: id, to: node, at: now)
             }
         }
-        if let told = sending[id]?.subscribers[node] { tellWithheld(told, to: node, at: now) }
+        tellWithheld(of: id, to: node, at: now)
     }
 
     /// Drops the wants that have not been refreshed.
@@ -73,7 +86,7 @@ extension LinkMedia {
                 peers[node]?.path.drop(id)
             }
             if sending[id]?.subscribers.count != known.subscribers.count {
-                core.setExported(id, sending[id]?.carried ?? 0)
+                reviewExport(of: id, at: now)
             }
         }
     }

@@ -95,22 +95,19 @@ extension LinkMedia {
         sending[id]?.subscribers[node] = subscriber
         core.setExported(id, sending[id]?.carried ?? 0)
         peers[node]?.path.drop(id, except: subscriber.carried)
-        tellWithheld(subscriber, to: node, at: now)
+        tellWithheld(of: id, to: node, at: now)
     }
 
     /// Tells a node which encodings it does not get, or that it gets all again.
-    mutating func tellWithheld(
-        _ subscriber: Sending.Subscriber,
-        to node: String,
-        at now: Instant
-    ) {
+    ///
+    /// What this node does not get itself cannot go on to it.
+    mutating func tellWithheld(of id: PublicationID, to node: String, at now: Instant) {
+        guard let subscriber = sending[id]?.subscribers[node] else { return }
         let isNews = subscriber.repeatedUntil.map { $0 >= now } ?? false
-        guard subscriber.withheld != 0 || isNews else { return }
-        let record = LinkRecord.withheld(
-            handle: subscriber.handle,
-            encodings: subscriber.withheld
-        )
-        append(record, to: node, at: now)
+        let missing = (receiving[id]?.withheld ?? 0) & subscriber.encodings
+        let encodings = subscriber.withheld | missing
+        guard encodings != 0 || isNews else { return }
+        append(.withheld(handle: subscriber.handle, encodings: encodings), to: node, at: now)
     }
 
     /// Takes from a node which encodings of a publication it does not send.
@@ -122,25 +119,34 @@ extension LinkMedia {
     ) {
         guard receiving[id]?.node == node else { return }
         receiving[id]?.withheldHeard = now
-        guard receiving[id]?.withheld != encodings else { return }
+        setWithheld(id, encodings, at: now)
+    }
+
+    /// Lets the viewers here know what does not come, and the nodes to which it would go on.
+    mutating func setWithheld(_ id: PublicationID, _ encodings: UInt8, at now: Instant) {
+        guard let known = receiving[id], known.withheld != encodings else { return }
         receiving[id]?.withheld = encodings
         core.setWithheld(id, encodings)
+        let until = now.advanced(milliseconds: Self.repeatedMilliseconds)
+        for node in sending[id]?.subscribers.keys.sorted() ?? [] {
+            sending[id]?.subscribers[node]?.repeatedUntil = until
+            tellWithheld(of: id, to: node, at: now)
+        }
     }
 
     /// Repeats what is new, and ends what has not been heard for long.
     mutating func expireWithholdings(at now: Instant) {
-        for known in sending.values {
+        for (id, known) in sending {
             for (node, subscriber) in known.subscribers
             where subscriber.repeatedUntil.map({ $0 >= now }) ?? false {
-                tellWithheld(subscriber, to: node, at: now)
+                tellWithheld(of: id, to: node, at: now)
             }
         }
         for (id, known) in receiving where known.withheld != 0 {
             guard let heard = known.withheldHeard,
                 now.milliseconds(since: heard) >= Self.wantMilliseconds
             else { continue }
-            receiving[id]?.withheld = 0
-            core.setWithheld(id, 0)
+            setWithheld(id, 0, at: now)
         }
     }
 
@@ -150,5 +156,6 @@ extension LinkMedia {
         counters.encodingsWithheld = sending.values.reduce(0) { sum, known in
             sum + known.subscribers.values.reduce(0) { $0 + $1.withheld.nonzeroBitCount }
         }
+        counters.streamsPassedOn = sending.keys.count { receiving[$0] != nil }
     }
 }

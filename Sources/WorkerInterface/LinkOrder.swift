@@ -1,12 +1,13 @@
 /// Order to the link thread, which exchanges media with the link threads of other nodes.
 ///
 /// Publications that go out are mirrors in that thread, and those that come in are homes: gates,
-/// relays and fences are the ordinary commands.
+/// relays and fences are the ordinary commands. What comes in may go on to other nodes.
 package enum LinkOrder: Hashable, Sendable {
-    /// Sends a publication, mirrored in the link thread, to the nodes that want it.
+    /// Sends a publication, mirrored in the link thread or taken from another node, to the nodes
+    /// that want it; to none ends that.
     case send(PublicationID, as: StreamName, to: [String])
     /// Takes a publication from another node; the configuration's id is its handle here. The name
-    /// may be a new one of the same publication.
+    /// may be a new one of the same publication, and the node another one that has it.
     case receive(PublicationConfiguration, StreamName, from: String)
     /// Ends a publication that was taken from another node.
     case end(PublicationID)
@@ -42,6 +43,9 @@ package struct StreamName: Hashable, Sendable, Codable {
         self.home = home
         self.target = target
     }
+
+    /// Whether a node, in any of its lives, gave the name.
+    package func isGiven(by node: String) -> Bool { home.hasPrefix("\(node)/") }
 }
 
 /// Keys of the datagrams between two nodes, from their link's TLS session (RFC 8446 §7.5).

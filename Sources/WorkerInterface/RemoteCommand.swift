@@ -11,7 +11,9 @@ package enum RemoteCommand: Hashable, Sendable, Codable {
     case bind(SlotID, Binding?)
     case limit(PublicationID, LayerCap)
     case feature(PublicationID, Bool)
-    case mirror(Mirror, of: RemotePlace)
+    /// `via` is the node by way of which the media comes, where that is not the first one. A node of
+    /// an earlier version takes it directly.
+    case mirror(Mirror, of: RemotePlace, via: String?)
     case unmirror(PublicationID)
     case relay(PublicationID, to: [RelayTarget], at: [RemotePlace])
     case explain(SlotID, token: UInt64)
@@ -28,7 +30,7 @@ package enum RemoteCommand: Hashable, Sendable, Codable {
                 && Self.areUnique(configuration.publications.map(\.id))
                 && Self.areUnique(configuration.slots.map(\.id))
                 && configuration.slots.allSatisfy { $0.formats.count <= Self.listLimit }
-        case .mirror(let mirror, _): mirror.configuration.isValid
+        case .mirror(let mirror, _, _): mirror.configuration.isValid
         case .relay(_, let targets, let places):
             targets.count == places.count && targets.count <= Self.listLimit
         case .reportTransports(let ids, _): ids.count <= Self.transportLimit

@@ -136,7 +136,7 @@ struct LinkWorld: ~Copyable {
         far.apply(.link(.want(Self.sound.incoming, wanted)), at: now)
     }
 
-    private static func core(_ seed: UInt64) throws -> Core {
+    static func core(_ seed: UInt64) throws -> Core {
         Core(
             limits: .default,
             seed: seed,
@@ -145,7 +145,7 @@ struct LinkWorld: ~Copyable {
         )
     }
 
-    private static func direction(_ number: UInt8) -> LinkKeys.Direction {
+    static func direction(_ number: UInt8) -> LinkKeys.Direction {
         LinkKeys.Direction(
             association: UInt64(number),
             key: [UInt8](repeating: number, count: 32),
@@ -217,9 +217,13 @@ struct LinkWorld: ~Copyable {
             position: position
         )
         if temporal > 0 { message.info.points = LayerPoints(temporal: temporal) }
-        let payload: [UInt8] = [isKeyframe ? 0x10 : 0x00, isKeyframe ? 0 : 1, 0, 0, 0x9d, 1, 0x2a]
         let rest = [UInt8](repeating: UInt8(position), count: size)
-        write(message, number, payload + rest, isKeyframe: isKeyframe)
+        write(message, number, Self.frame(isKeyframe: isKeyframe) + rest, isKeyframe: isKeyframe)
+    }
+
+    /// The begin of a frame of VP8.
+    static func frame(isKeyframe: Bool) -> [UInt8] {
+        [isKeyframe ? 0x10 : 0x00, isKeyframe ? 0 : 1, 0, 0, 0x9d, 1, 0x2a]
     }
 
     /// Lets it relay a packet of sound.
@@ -239,6 +243,19 @@ struct LinkWorld: ~Copyable {
         _ payload: [UInt8],
         isKeyframe: Bool
     ) {
+        let (message, bytes) = Self.packet(template, number, payload, isKeyframe, at: now)
+        _ = worker.write(message, bytes.span, to: 1)
+        _ = worker.publish(to: 1)
+    }
+
+    /// Makes a packet of one frame, whose timestamp is its number.
+    static func packet(
+        _ template: RelayMessage,
+        _ number: Int64,
+        _ payload: [UInt8],
+        _ isKeyframe: Bool,
+        at now: Instant
+    ) -> (RelayMessage, [UInt8]) {
         var message = template
         let low = UInt16(truncatingIfNeeded: number)
         var bytes: [UInt8] = [0x80, 0xe0, UInt8(low >> 8), UInt8(low & 0xff)]
@@ -255,8 +272,7 @@ struct LinkWorld: ~Copyable {
         message.info.payloadLength = UInt16(bytes.count - 12)
         message.info.flags = isKeyframe ? [.marker, .keyframeStart] : [.marker]
         message.info.epoch = 1
-        _ = worker.write(message, bytes.span, to: 1)
-        _ = worker.publish(to: 1)
+        return (message, bytes)
     }
 
     mutating func requestKeyframe() {

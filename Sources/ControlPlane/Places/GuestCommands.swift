@@ -67,6 +67,7 @@ extension ControlPlane {
         post(&work, &places)
         self.places = places
         tellHome(home, message.place, work.events, at: now)
+        if work.lacksMedia { tellHearing(at: now) }
     }
 
     mutating func post(_ work: inout GuestWork, _ places: inout Places) {
@@ -186,7 +187,8 @@ extension ControlPlane {
             places?.guests.lost[former]?.workers[worker]?.facts.note(event)
             return true
         case .link(.media(let node, let isAlive)):
-            if isAlive { places?.alive.insert(node) } else { places?.alive.remove(node) }
+            places?.hearing.note(node, isHeard: isAlive, at: now)
+            tellHearing(at: now)
             let fields = [("node", node), ("media", isAlive ? "up" : "down")]
             output.append(.log(.info, "link media", fields))
             return true

@@ -109,6 +109,8 @@ struct Guests {
         /// Time at which what is left of a lost home ends.
         var until: Instant?
         var workers: [Int: GuestWorker] = [:]
+        /// Nodes that are not heard here, as it was told last.
+        var unheard: Set<String> = []
     }
 
     var homes: [String: Home] = [:]

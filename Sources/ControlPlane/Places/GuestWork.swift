@@ -15,6 +15,8 @@ struct GuestWork {
     var events: [RemoteEvent] = []
     /// Fences behind the commands, by the home's numbers.
     var fences: [UInt64] = []
+    /// Whether a mirror was made of media of a node that is not heard.
+    var lacksMedia = false
 
     init(home: String, _ boot: String, worker: Int, own: String, at now: Instant) {
         self.home = home
@@ -52,8 +54,8 @@ struct GuestWork {
         case .feature(let id, let isFeatured):
             guard let our = guests.publications[their: id] else { break }
             routed.worker.append(.feature(our, isFeatured))
-        case .mirror(let mirror, let place):
-            self.mirror(mirror, at: place, &guests, &places, &pools)
+        case .mirror(let mirror, let place, let parent):
+            self.mirror(mirror, at: place, via: parent, &guests, &places, &pools)
         case .unmirror(let id):
             guard let our = guests.publications[their: id],
                 guests.mirrors.removeValue(forKey: id) != nil
@@ -196,6 +198,7 @@ struct GuestWork {
     private mutating func mirror(
         _ mirror: Mirror,
         at place: RemotePlace,
+        via parent: String?,
         _ guests: inout GuestWorker,
         _ places: inout Places,
         _ pools: inout [WorkerIdentifiers]
@@ -223,9 +226,11 @@ struct GuestWork {
                 in: worker,
                 of: StreamName(home: "\(home)/\(boot)", target: mirror.home),
                 at: place.node,
+                via: parent,
                 &pools,
                 &routed
             )
+            lacksMedia = lacksMedia || !places.hearing.hears(place.node)
             guard let routedMirror else { return }
             routed.worker.append(.mirror(routedMirror))
         }

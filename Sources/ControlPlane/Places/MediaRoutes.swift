@@ -35,7 +35,10 @@ struct MediaRoutes {
 
     private struct Received {
         var handle: PublicationID
+        /// Node with the publisher.
         var node: String
+        /// Node by way of which it comes.
+        var parent: String
         var configuration: PublicationConfiguration
         var isOpen: Bool
         /// Whether the link thread has yet to hear of a new name.
@@ -43,6 +46,10 @@ struct MediaRoutes {
         /// Mirrors in the workers, with the encodings that each wants.
         var users: [RelayTarget: UInt8] = [:]
         var wanted: UInt8 = 0
+        /// Nodes to which it goes on from here.
+        var onward: Set<String> = []
+
+        var isUsed: Bool { !users.isEmpty || !onward.isEmpty }
     }
 
     /// Number of the recorder's thread among the workers.
@@ -62,6 +69,9 @@ struct MediaRoutes {
     }
 
     var isEmpty: Bool { sent.isEmpty && received.isEmpty && mirrored.isEmpty }
+
+    /// Nodes with publishers whose media comes here.
+    var origins: Set<String> { Set(received.values.map(\.node)) }
 
     /// Name of the publication that a mirror here is of, if it comes from another node.
     func name(of mirror: RelayTarget) -> StreamName? { mirrored[mirror] }
@@ -111,9 +121,12 @@ struct MediaRoutes {
     mutating func gate(_ target: RelayTarget, open: Bool, _ routed: inout RoutedCommands) {
         known[target]?.isOpen = open
         if let sent = sent[target] { routed.link.append(.gate(sent.handle, open: open)) }
-        guard let name = mirrored[target], received[name]?.isOpen != open,
-            let handle = received[name]?.handle
-        else { return }
+        if let name = mirrored[target] { gate(name, open: open, &routed) }
+    }
+
+    /// Follows the gate of what comes from another node.
+    mutating func gate(_ name: StreamName, open: Bool, _ routed: inout RoutedCommands) {
+        guard let handle = received[name]?.handle, received[name]?.isOpen != open else { return }
         received[name]?.isOpen = open
         routed.link.append(.gate(handle, open: open))
     }
@@ -175,29 +188,15 @@ struct MediaRoutes {
         in worker: Int,
         of name: StreamName,
         at node: String,
+        via parent: String?,
         _ pools: inout [WorkerIdentifiers],
         _ routed: inout RoutedCommands
     ) -> Mirror? {
         let target = RelayTarget(worker: worker, publication: mirror.configuration.id)
         rename(target, to: name)
-        guard let handle = received[name]?.handle ?? pools[link].publications.allocate() else {
+        let way = (origin: node, parent: parent ?? node)
+        guard let handle = take(mirror.configuration, name, way, &pools, &routed) else {
             return nil
-        }
-        var configuration = mirror.configuration
-        configuration.id = handle
-        let known = received[name]
-        if known == nil || known?.configuration != configuration || known?.isRenamed == true {
-            received[
-                name,
-                default: Received(
-                    handle: handle,
-                    node: node,
-                    configuration: configuration,
-                    isOpen: false
-                )
-            ].configuration = configuration
-            received[name]?.isRenamed = false
-            routed.link.append(.link(.receive(configuration, name, from: node)))
         }
         if received[name]?.users[target] == nil {
             received[name]?.users[target] = Self.firstWant(of: mirror)
@@ -213,6 +212,76 @@ struct MediaRoutes {
         made.home = RelayTarget(worker: link, publication: handle)
         made.from = nil
         return made
+    }
+
+    /// Takes a publication of another node, or updates it; `nil` if there is no handle left.
+    private mutating func take(
+        _ configuration: PublicationConfiguration,
+        _ name: StreamName,
+        _ way: (origin: String, parent: String),
+        _ pools: inout [WorkerIdentifiers],
+        _ routed: inout RoutedCommands
+    ) -> PublicationID? {
+        guard let handle = received[name]?.handle ?? pools[link].publications.allocate() else {
+            return nil
+        }
+        var configuration = configuration
+        configuration.id = handle
+        let new = Received(
+            handle: handle,
+            node: way.origin,
+            parent: way.parent,
+            configuration: configuration,
+            isOpen: false
+        )
+        let known = received[name]
+        guard
+            known?.configuration != configuration || known?.isRenamed == true
+                || known?.parent != way.parent
+        else { return handle }
+        received[name, default: new].configuration = configuration
+        received[name]?.parent = way.parent
+        received[name]?.isRenamed = false
+        routed.link.append(.link(.receive(configuration, name, from: way.parent)))
+        return handle
+    }
+
+    /// Lets a publication of another node go on from here to further nodes; returns whether there
+    /// was a handle for it.
+    ///
+    /// `mirror` is one of theirs.
+    mutating func passOn(
+        _ mirror: Mirror,
+        of name: StreamName,
+        at node: String,
+        to nodes: Set<String>,
+        _ pools: inout [WorkerIdentifiers],
+        _ routed: inout RoutedCommands
+    ) -> Bool {
+        let way = (origin: node, parent: node)
+        guard take(mirror.configuration, name, way, &pools, &routed) != nil else { return false }
+        gate(name, open: mirror.open, &routed)
+        passOn(name, to: nodes, &routed)
+        return true
+    }
+
+    /// Sets the nodes to which a publication of another node goes on from here; none ends that.
+    mutating func passOn(
+        _ name: StreamName,
+        to nodes: Set<String>,
+        _ routed: inout RoutedCommands
+    ) {
+        guard let known = received[name], known.onward != nodes else { return }
+        received[name]?.onward = nodes
+        routed.link.append(.link(.send(known.handle, as: name, to: nodes.sorted())))
+        endUnused(name, &routed)
+    }
+
+    private mutating func endUnused(_ name: StreamName, _ routed: inout RoutedCommands) {
+        guard let left = received[name], !left.isUsed else { return }
+        received[name] = nil
+        routed.link.append(.link(.end(left.handle)))
+        routed.freed.append(.publication(worker: link, left.handle))
     }
 
     /// Encodings that a new mirror wants, one bit each: audio has one, and none is wanted of video
@@ -247,14 +316,9 @@ struct MediaRoutes {
     mutating func unmirror(_ target: RelayTarget, _ routed: inout RoutedCommands) {
         guard let name = mirrored.removeValue(forKey: target) else { return }
         received[name]?.users[target] = nil
-        guard let left = received[name] else { return }
-        guard left.users.isEmpty else {
-            tellUsers(of: name, &routed)
-            return reviewWants(of: name, &routed)
-        }
-        received[name] = nil
-        routed.link.append(.link(.end(left.handle)))
-        routed.freed.append(.publication(worker: link, left.handle))
+        guard received[name]?.isUsed == true else { return endUnused(name, &routed) }
+        tellUsers(of: name, &routed)
+        reviewWants(of: name, &routed)
     }
 
     private func tellUsers(of name: StreamName, _ routed: inout RoutedCommands) {

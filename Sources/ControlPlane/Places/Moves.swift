@@ -87,7 +87,7 @@ extension ControlPlane {
     /// Whether datagrams come through to another node.
     private func isReachable(_ node: String) -> Bool {
         node != setup.node && places?.nodes[node]?.isConnected == true
-            && places?.alive.contains(node) == true
+            && places?.hearing.isHeard(node) == true
     }
 
     /// Best node for a participant of a room that is to leave a node; `nil` if there is none.

@@ -55,8 +55,8 @@ struct Places {
     }
 
     var nodes: [String: Node] = [:]
-    /// Nodes to which datagrams come through.
-    var alive: Set<String> = []
+    var hearing = Hearing()
+    var detours = Detours()
     var routes: MediaRoutes
     /// Publications of this home's transports here, for what goes to other nodes.
     var publications: [Room.TransportLocation: Set<PublicationID>] = [:]
@@ -77,11 +77,11 @@ struct Places {
     static let firstDenial: UInt64 = 1 << 62
 
     /// Time of the next look at fences that are awaited, at rooms that are taken over, at guests of
-    /// lost homes, and at participants that are to move.
+    /// lost homes, at participants that are to move, and at nodes that are heard again.
     var deadline: Instant? {
         let fences = nodes.values.lazy.compactMap(\.due).min()
         let others = adoptions.values.map(\.until) + guests.lost.values.compactMap(\.until)
-        return ([fences, moves.deadline].compactMap(\.self) + others).min()
+        return ([fences, moves.deadline, hearing.deadline].compactMap(\.self) + others).min()
     }
 }
 
@@ -125,7 +125,7 @@ extension ControlPlane {
     }
 
     private func remoteCommands(_ command: WorkerCommand, at worker: Int) -> [RemoteCommand] {
-        let commands = [remoteCommand(command)].compactMap(\.self)
+        let commands = [remoteCommand(command, at: worker)].compactMap(\.self)
         guard case .configure(let id, _) = command,
             let name = rooms.owners[.transport(worker: worker, id)],
             let saved = rooms[name]?.room
@@ -134,7 +134,7 @@ extension ControlPlane {
         return commands + [.keep(id, room: name, JSON.compact(saved))]
     }
 
-    private func remoteCommand(_ command: WorkerCommand) -> RemoteCommand? {
+    private func remoteCommand(_ command: WorkerCommand, at worker: Int) -> RemoteCommand? {
         switch command {
         case .configure(let id, let configuration): .configure(id, configuration)
         case .close(let id): .close(id)
@@ -142,7 +142,12 @@ extension ControlPlane {
         case .bind(let id, let binding): .bind(id, binding)
         case .limit(let id, let cap): .limit(id, cap)
         case .feature(let id, let isFeatured): .feature(id, isFeatured)
-        case .mirror(let mirror): .mirror(mirror, of: remotePlace(mirror.home.worker))
+        case .mirror(let mirror):
+            .mirror(
+                mirror,
+                of: remotePlace(mirror.home.worker),
+                via: parent(of: mirror.configuration.id, at: worker)
+            )
         case .unmirror(let id): .unmirror(id)
         case .relay(let id, let targets):
             .relay(id, to: targets, at: targets.map { remotePlace($0.worker) })
@@ -176,13 +181,19 @@ extension ControlPlane {
             links += routed.link
             operation.freed += routed.freed
         }
+        for (worker, list) in commands.sorted(by: { $0.key < $1.key }) where worker >= first {
+            var routed = RoutedCommands()
+            for command in list { routeOnward(command, to: worker, &places, &routed) }
+            links += routed.link
+            operation.freed += routed.freed
+        }
         if !links.isEmpty { result[linkThread, default: []] += links }
         self.places = places
         return result
     }
 
     /// Name of a publication of this home's rooms; another life of it has others.
-    private func name(of target: RelayTarget) -> StreamName {
+    func name(of target: RelayTarget) -> StreamName {
         StreamName(home: "\(setup.node ?? "")/\(setup.bootID)", target: target)
     }
 
@@ -221,6 +232,7 @@ extension ControlPlane {
                 in: worker,
                 of: name(of: mirror.home),
                 at: origin.node,
+                via: nil,
                 &shared.identifiers,
                 &routed
             )
@@ -301,6 +313,7 @@ extension ControlPlane {
         guard let remote = shared.remote else { return }
         shared.losePlaces(at: node)
         stopAsking(node)
+        places?.detours.set([], unheardBy: node)
         endTransports(in: Set(remote.places(at: node)), of: node, at: now)
     }
 
@@ -342,10 +355,13 @@ extension ControlPlane {
         at now: Instant
     ) {
         guard let message = JSON.sent(PlaceEvents.self, bytes) else {
-            guard let answer = JSON.sent(AdoptionAnswer.self, bytes) else {
+            if let answer = JSON.sent(AdoptionAnswer.self, bytes) {
+                return take(answer, of: node, at: now)
+            }
+            guard let unheard = JSON.sent(UnheardNodes.self, bytes) else {
                 return refuseNews(of: node)
             }
-            return take(answer, of: node, at: now)
+            return take(unheard, of: node, at: now)
         }
         guard shared.remote?.name(of: message.place)?.node == node else {
             return refuseNews(of: node)

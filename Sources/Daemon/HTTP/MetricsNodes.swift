@@ -54,6 +54,8 @@ struct MetricsNodes {
         page.add("sfud_links_narrow", .gauge, "Links that do not carry all.", narrow)
         let withheld = Double(media.encodingsWithheld)
         page.add("sfud_link_encodings_withheld", .gauge, "Encodings they do not carry.", withheld)
+        let passed = Double(media.streamsPassedOn)
+        page.add("sfud_link_streams_passed_on", .gauge, "Tracks between other nodes.", passed)
     }
 
     private static let mediaSums: [(String, String, any KeyPath<LinkCounters, UInt64> & Sendable)] =

@@ -1,5 +1,5 @@
 import RTP
-import WorkerInterface
+package import WorkerInterface
 
 // Mirrors: relayed copies of publications in workers other than their home, the worker that
 // receives them. The mirrors that are needed are compared with those the workers know of, and the
@@ -177,6 +177,18 @@ extension Room {
         }
         placement.relays[home]?.mirrors[worker]?.users += 1
         return placement.publication(home, in: worker)
+    }
+
+    /// Mirrors in some workers, as last sent, with the worker of each; in a fixed order.
+    package func mirrors(in workers: Set<Int>) -> [(worker: Int, mirror: Mirror)] {
+        let mirrors = placement.relays.values.flatMap { relay in
+            relay.mirrors.filter { workers.contains($0.key) }
+                .map { (worker: $0.key, mirror: $0.value.lastSent) }
+        }
+        return mirrors.sorted {
+            ($0.worker, $0.mirror.configuration.id.index)
+                < ($1.worker, $1.mirror.configuration.id.index)
+        }
     }
 
     mutating func leave(_ home: RelayTarget, in worker: Int, _ transaction: inout RoomTransaction) {

@@ -1,16 +1,18 @@
 package import RTP
 package import WorkerInterface
 
-/// Publications that go to other nodes: mirrors in the link thread's core.
+/// Publications that go to other nodes: mirrors in the link thread's core, and publications of
+/// other nodes that pass by way of this one.
 extension Core {
-    /// Sets the encodings of a mirror that other nodes want, one bit each.
+    /// Sets the encodings of a mirror or of a linked publication that other nodes want, one bit
+    /// each.
     package mutating func setExported(_ id: PublicationID, _ encodings: UInt8) {
-        guard receiver.publications.contains(id), receiver.publications[id.place].home != nil
+        guard receiver.publications.contains(id), receiver.publications[id.place].transport == nil
         else { return }
         receiver.publications[id.place].exported = encodings
     }
 
-    /// Returns the video encodings of a mirror by position, with their bitrates in bits a second,
+    /// Returns the video encodings of what goes out by position, with their bitrates in bits a second,
     /// the lowest first; `nil` if it is no video, or its gate is closed.
     ///
     /// A paused one counts as it was last, so that its place does not change.
@@ -62,7 +64,8 @@ extension Core {
                 guard wanted & receiver.bit(of: receiver.pool[place].encoding) != 0 else {
                     continue
                 }
-                packets.append((linked(place, of: publication), exported(place)))
+                guard let linked = linked(place, of: publication) else { continue }
+                packets.append((linked, exported(place)))
                 if !receiver.pool[place].flags.contains(.skipped) {
                     receiver.pool[place].drop = nil
                 }
@@ -71,7 +74,7 @@ extension Core {
         return packets
     }
 
-    /// Returns the packets of a mirrored sound that are held since `start`, in order; those of the
+    /// Returns the packets of a sound that are held since `start`, in order; those of the
     /// batch are not among them.
     package func heldAudio(
         of id: PublicationID,
@@ -87,7 +90,8 @@ extension Core {
             guard let place = receiver.encodings[encoding].history.place(of: number),
                 receiver.pool[place].arrival >= start
             else { continue }
-            packets.append((linked(place, of: id.place), exported(place)))
+            guard let linked = linked(place, of: id.place) else { continue }
+            packets.append((linked, exported(place)))
         }
         return packets
     }
@@ -107,7 +111,7 @@ extension Core {
             position < receiver.publications[id.place].encodings.count
         else { return nil }
         let encoding = receiver.publications[id.place].encodings[position]
-        guard receiver.encodings[encoding].epoch == epoch else { return nil }
+        guard exportedEpoch(of: encoding) == epoch else { return nil }
         let newest = receiver.encodings[encoding].history.numbers.upperBound &- 1
         let distance = SequenceNumber(rawValue: number)
             .distance(from: SequenceNumber(truncating: newest))
@@ -115,15 +119,33 @@ extension Core {
         else { return nil }
         let age = now.milliseconds(since: receiver.pool[place].arrival)
         guard receiver.encodings[encoding].kind.isAudio || age < ageMilliseconds else { return nil }
-        return (linked(place, of: id.place), exported(place))
+        return linked(place, of: id.place).map { ($0, exported(place)) }
     }
 
-    func linked(_ place: PacketPlace, of publication: PublicationIndex) -> LinkedPacket {
+    /// Numbering of an encoding as other nodes know it; `nil` where that of a linked publication
+    /// has yet to come.
+    ///
+    /// What passes by way of this node keeps the origin's, so that a node can take it from another
+    /// one without a new picture.
+    private func exportedEpoch(of encoding: EncodingIndex) -> UInt32? {
+        let publication = receiver.encodings[encoding].publication
+        return receiver.publications[publication].isLinked
+            ? receiver.encodings[encoding].homeEpoch : receiver.encodings[encoding].epoch
+    }
+
+    /// Describes a packet for other nodes; `nil` if it is of a former numbering of the origin's.
+    func linked(_ place: PacketPlace, of publication: PublicationIndex) -> LinkedPacket? {
         let encoding = receiver.pool[place].encoding
+        var epoch: UInt32? = receiver.pool[place].epoch
+        if receiver.publications[publication].isLinked {
+            let isPresent = receiver.encodings[encoding].epoch == epoch
+            epoch = isPresent ? receiver.encodings[encoding].homeEpoch : nil
+        }
+        guard let epoch else { return nil }
         var packet = LinkedPacket(
             publication: receiver.publications.handle(at: publication),
             position: receiver.encodings[encoding].position,
-            epoch: receiver.pool[place].epoch,
+            epoch: epoch,
             number: receiver.pool[place].number,
             arrival: receiver.pool[place].arrival
         )

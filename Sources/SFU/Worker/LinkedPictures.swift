@@ -18,7 +18,7 @@ package struct LinkedPicture: Sendable {
 /// Warm pictures for other nodes: who is the first viewer there has a picture at once, and the
 /// publisher is asked for none.
 extension Core {
-    /// Returns the warm picture of a mirror's lowest encoding, the first packet first, if it is
+    /// Returns the warm picture of the lowest encoding of what goes out, the first packet first, if it is
     /// among the encodings in `wanted`, one bit each; empty if there is none.
     ///
     /// Packets that arrive from now on continue it.
@@ -35,11 +35,11 @@ extension Core {
         var packets: [(LinkedPicture, [UInt8])] = []
         while !numbers.isEmpty {
             let (number, covered) = numbers.removeLast()
-            guard let place = receiver.encodings[encoding].history.place(of: number) else {
-                return []
-            }
+            guard let place = receiver.encodings[encoding].history.place(of: number),
+                let linked = linked(place, of: id.place)
+            else { return [] }
             let picture = LinkedPicture(
-                linked(place, of: id.place),
+                linked,
                 covered: covered,
                 isLast: numbers.isEmpty
             )
@@ -132,6 +132,12 @@ extension Core {
         let encoding = packet.encoding
         let sequence = SequenceNumber(rawValue: UInt16(truncatingIfNeeded: picture.packet.number))
         guard sequence == packet.info.sequence else { throw .malformedRTP }
+        // Where it comes from another node than before, its viewers have what came before: live
+        // packets go on, and what they leave out is asked for again.
+        let isBegun =
+            receiver.encodings[encoding].homeEpoch == picture.packet.epoch
+            && receiver.encodings[encoding].window.highest != nil
+        guard !isBegun || receiver.encodings[encoding].isPictureOpen else { throw .tooOld }
         followEpoch(picture.packet.epoch, of: encoding, packet.ssrc)
         if let newest = receiver.encodings[encoding].window.highest,
             sequence.distance(from: SequenceNumber(truncating: newest)) <= 0

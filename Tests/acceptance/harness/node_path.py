@@ -28,6 +28,8 @@ class NodePath(asyncio.DatagramProtocol):
         #: Seconds that each datagram takes, and the share of them that is lost.
         self.delay = 0.0
         self.loss = 0.0
+        #: Addresses whose datagrams and connections do not come through.
+        self.cut: set[str] = set()
         self.dropped = 0
         #: (time, bytes) of datagrams that have passed.
         self.log: list[tuple[float, int]] = []
@@ -66,7 +68,7 @@ class NodePath(asyncio.DatagramProtocol):
 
     def datagram_received(self, data: bytes, address) -> None:
         now = time.monotonic()
-        if self._random.random() < self.loss:
+        if address[0] in self.cut or self._random.random() < self.loss:
             self.dropped += 1
             return
         left = now

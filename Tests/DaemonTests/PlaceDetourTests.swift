@@ -1,0 +1,183 @@
+import RTP
+import Testing
+
+@testable import Contract
+@testable import ControlPlane
+@testable import JSON
+@testable import Rooms
+@testable import WorkerInterface
+
+/// Media that passes by way of a room's home, as the nodes of publisher and viewer do not hear each
+/// other.
+@Suite struct PlaceDetourTests {
+    /// Makes a room at `a` with a publisher at `b` and a viewer at `c`.
+    private func call() throws -> (world: PlaceWorld, stream: String) {
+        var world = PlaceWorld("a", "b", "c")
+        _ = try world.done("room.create", ["room": "r"])
+        let stream = try world.join("p", by: "b", "0:video:sendonly").stream
+        try world.join("v", by: "c", "0:video:recvonly")
+        try world.watch("v", stream)
+        return (world, try #require(stream))
+    }
+
+    private func hear(_ world: inout PlaceWorld, _ isHeard: Bool) {
+        for (node, other) in [("b", "c"), ("c", "b")] {
+            let event = WorkerEvent.link(.media(other, isAlive: isHeard))
+            world.tell(event, of: node, worker: PlaceWorld.link)
+        }
+    }
+
+    /// Nodes that the link thread of a node was told to take media from, in order.
+    private func parents(_ world: PlaceWorld, of node: String) -> [String] {
+        (world.nodes[node]?.orders ?? []).compactMap { order in
+            if case .link(.receive(_, _, let parent)) = order { parent } else { nil }
+        }
+    }
+
+    /// Lists of nodes to which media of other nodes goes on from the home.
+    private func onward(_ world: PlaceWorld) -> [[String]] {
+        (world.nodes["a"]?.orders ?? []).compactMap { order in
+            if case .link(.send(_, _, let nodes)) = order { nodes } else { nil }
+        }
+    }
+
+    private func gates(_ world: PlaceWorld) -> [Bool] {
+        (world.nodes["a"]?.orders ?? []).compactMap { order in
+            if case .gate(_, let open) = order { open } else { nil }
+        }
+    }
+
+    private func handles(_ world: PlaceWorld, of node: String) -> Int {
+        world.nodes[node]?.plane.shared.identifiers[PlaceWorld.link].publications.used ?? -1
+    }
+
+    @Test func `a stream passes by way of the home until it is heard again for 5 s`() throws {
+        var (world, _) = try call()
+        #expect(parents(world, of: "c") == ["b"] && parents(world, of: "a").isEmpty)
+        hear(&world, false)
+        #expect(parents(world, of: "c") == ["b", "a"])
+        #expect(parents(world, of: "a") == ["b"] && onward(world) == [["c"]])
+        #expect(gates(world) == [true])
+        hear(&world, true)
+        world.run(milliseconds: 4_900)
+        #expect(parents(world, of: "c") == ["b", "a"], "it has to hold")
+        world.run(milliseconds: 200)
+        #expect(parents(world, of: "c") == ["b", "a", "b"])
+        #expect(onward(world) == [["c"], []])
+        #expect(handles(world, of: "a") == 0)
+    }
+
+    @Test func `a node that is lost again within 5 s changes nothing`() throws {
+        var (world, _) = try call()
+        hear(&world, false)
+        hear(&world, true)
+        world.run(milliseconds: 3_000)
+        hear(&world, false)
+        hear(&world, true)
+        world.run(milliseconds: 3_000)
+        #expect(parents(world, of: "c") == ["b", "a"])
+        world.run(milliseconds: 2_100)
+        #expect(parents(world, of: "c") == ["b", "a", "b"])
+    }
+
+    @Test func `a mute closes the gate on the way before it is answered`() throws {
+        var (world, _) = try call()
+        hear(&world, false)
+        let target: JSON = ["room": "r", "participant": "p", "media": ["video"]]
+        _ = try world.done("participant.hardMute", target)
+        #expect(gates(world) == [true, false])
+        #expect(world.nodes["c"]?.worker.gates.values.allSatisfy { !$0 } == true)
+        _ = try world.done("participant.hardUnmute", target)
+        #expect(gates(world) == [true, false, true])
+        hear(&world, true)
+        world.run(milliseconds: 5_100)
+        _ = try world.done("participant.hardMute", target)
+        #expect(gates(world).count == 3, "nothing passes by the home any longer")
+    }
+
+    @Test func `a muted stream that comes another way stays muted`() throws {
+        var (world, _) = try call()
+        let target: JSON = ["room": "r", "participant": "p", "media": ["video"]]
+        _ = try world.done("participant.hardMute", target)
+        hear(&world, false)
+        #expect(parents(world, of: "c") == ["b", "a"])
+        #expect(gates(world).allSatisfy { !$0 })
+        _ = try world.done("participant.hardUnmute", target)
+        #expect(gates(world).last == true)
+    }
+
+    @Test(arguments: ["viewer", "publisher", "room"])
+    func `it ends with its viewer, its publisher and its room`(who: String) throws {
+        var (world, _) = try call()
+        hear(&world, false)
+        #expect(handles(world, of: "a") == 1)
+        switch who {
+        case "viewer": _ = try world.done("participant.leave", ["room": "r", "participant": "v"])
+        case "publisher":
+            _ = try world.done("participant.leave", ["room": "r", "participant": "p"])
+        default: _ = try world.done("room.close", ["room": "r"])
+        }
+        #expect(handles(world, of: "a") == 0 && handles(world, of: "c") == 0)
+        #expect(onward(world) == [["c"], []])
+    }
+
+    @Test func `who comes later gets it by way of the home at once, and the home shares it`() throws
+    {
+        var (world, stream) = try call()
+        hear(&world, false)
+        try world.join("w", by: "c", "0:video:recvonly")
+        try world.watch("w", stream)
+        #expect(onward(world) == [["c"]], "once for all viewers there")
+        try world.join("near", by: nil, "0:video:recvonly")
+        try world.watch("near", stream)
+        #expect(parents(world, of: "a") == ["b"] && handles(world, of: "a") == 1)
+        for leaving in ["v", "w"] {
+            let who: JSON = ["room": "r", "participant": .string(leaving)]
+            _ = try world.done("participant.leave", who)
+        }
+        #expect(onward(world) == [["c"], []] && handles(world, of: "a") == 1)
+        _ = try world.done("participant.leave", ["room": "r", "participant": "near"])
+        #expect(handles(world, of: "a") == 0)
+    }
+
+    @Test func `media is asked for by another way where it never came`() throws {
+        var world = PlaceWorld("a", "b", "c")
+        hear(&world, false)
+        _ = try world.done("room.create", ["room": "r"])
+        let stream = try world.join("p", by: "b", "0:video:sendonly").stream
+        try world.join("v", by: "c", "0:video:recvonly")
+        try world.watch("v", stream)
+        #expect(parents(world, of: "c") == ["b", "a"])
+    }
+
+    @Test func `a home that goes on with the room hears of it too`() throws {
+        var (world, _) = try call()
+        hear(&world, false)
+        world.kill("a")
+        world.adopt(from: "a", by: "b")
+        world.run(milliseconds: 4_500)
+        #expect(world.nodes["b"]?.plane.rooms["r"] != nil)
+        #expect(parents(world, of: "c").last == "b", "a home's own media comes directly")
+        world.run(milliseconds: 100)
+        #expect(world.warnings.filter { $0.contains("unknown") }.isEmpty)
+    }
+
+    @Test func `a room that is let go leaves nothing at its former home`() throws {
+        var (world, _) = try call()
+        hear(&world, false)
+        let now = world.now
+        world.nodes["a"]?.plane.handOver("r", at: now)
+        world.settle()
+        #expect(handles(world, of: "a") == 0)
+        #expect(onward(world).last == [])
+    }
+
+    @Test func `a list that is too long is refused`() throws {
+        var (world, _) = try call()
+        let names = (0...UnheardNodes.limit).map { "n\($0)" } + ["b"]
+        let bytes = JSON.compact(UnheardNodes(unheard: names))
+        world.nodes["a"]?.plane.receivePlaceEvents(bytes, from: "c", at: world.now)
+        world.settle()
+        #expect(onward(world).isEmpty)
+    }
+}
