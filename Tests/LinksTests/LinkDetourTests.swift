@@ -201,6 +201,18 @@ private struct LinkTriangle: ~Copyable {
         #expect(Set(positions).count == 1, "the numbering goes on over the wrap")
     }
 
+    @Test func `a keyframe is asked for where more is lost than can be repeated`() throws {
+        var world = try LinkTriangle()
+        world.run(100)
+        publish(&world, from: 1, milliseconds: 300, isKeyframe: true)
+        world.isCut = true
+        publish(&world, from: 31, milliseconds: 1_200)
+        world.pass(true)
+        let asked = world.requests
+        publish(&world, from: 151, milliseconds: 1_000)
+        #expect(world.requests > asked)
+    }
+
     @Test func `it comes directly again without a gap, a repetition or a keyframe`() throws {
         var world = try LinkTriangle()
         world.isCut = true
