@@ -93,7 +93,7 @@ extension Cluster {
         moveCalls(of: room, journal, at: now)
         emit(.letGo(room))
         // For when the new home tells more.
-        noteTold(journal?.told ?? 0, of: room)
+        noteTold(hold.told, of: room)
         if let record = directory[room]?.record, !isOwn(record) {
             goOn(with: room, at: record.home, now)
         } else {

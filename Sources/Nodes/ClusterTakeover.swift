@@ -187,7 +187,7 @@ extension Cluster {
         // Until the number is told again.
         load.places = max(0, load.places - 1)
         counters.roomsTakenOver &+= 1
-        journaling.rooms[room]?.told = events.last?.seq ?? 0
+        holds[room]?.told = events.last?.seq ?? 0
         let last = lastSeen(room)
         for (connection, subscription) in subscriptions {
             // It is answered with what it asks for.

@@ -34,7 +34,7 @@ extension Cluster {
     /// Returns how far a connection has come in a room's events; `nil` if that is not known.
     func seen(_ room: String, by subscription: Subscription) -> UInt64? {
         // Another node has the room, and this one is about to let it go.
-        if holds[room]?.exists == true, let told = journaling.rooms[room]?.told { return told }
+        if let hold = holds[room], hold.exists { return hold.told }
         return subscription.positions[room]?.seq
     }
 

@@ -236,6 +236,21 @@ import Testing
         }
     }
 
+    @Test func `a home that began again with its calls repeats no event when it is emptied`() {
+        let world = room()
+        world.restart("a")
+        world.run(milliseconds: 2_000)
+        world.call("a", "events.subscribe", ["since": ["r": 3]], connection: 9)
+        world.run(milliseconds: 200)
+        // It has told none of the room's events since then.
+        handOver(world)
+        world.run(milliseconds: 2_000)
+        #expect(world.homes(of: "r").count == 1 && world.homes(of: "r") != ["a"])
+        #expect(world.events("a", connection: 9).first == "participant.joined r 4")
+        // Creation, three joins, and what a takeover tells.
+        expectOneStory(world, 5)
+    }
+
     @Test func `a room that has just been told to go cannot be told again`() {
         let world = room()
         handOver(world)
