@@ -231,11 +231,15 @@ package struct Cluster {
     /// Lets the local control plane execute a call.
     mutating func execute(_ call: PendingCall, creates room: String? = nil) {
         if let restoring = restoringRoom(of: call) {
+            tellMeanwhile(call)
             holds[restoring]?.waiting.append(call)
             return
         }
         // The room may come back, and its next home has to have it before it is asked.
-        if let left = leftRoom(of: call) { return wait(call, for: left, at: lastActive) }
+        if let left = leftRoom(of: call) {
+            tellMeanwhile(call)
+            return wait(call, for: left, at: lastActive)
+        }
         switch call.origin {
         case .peer(let guest):
             if tookEffect(call, named: guests[guest]?.name) { return }

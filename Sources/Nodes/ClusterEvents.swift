@@ -333,7 +333,7 @@ extension Cluster {
             emit(.send(node, message))
         }
         // It asks only for what it has missed of a room: the positions were told before.
-        guard !isKnown else { return }
+        guard !isKnown || guest.hasWaited else { return }
         var chunk: [String: UInt64] = [:]
         for (room, seq) in positions where interest.includes(room: room) {
             // Held events will come, and those that were let out and are not told yet.

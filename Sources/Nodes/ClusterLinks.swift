@@ -103,6 +103,8 @@ struct Guest {
     var caller: Caller
     var call: PendingCall?
     var interest: FeedInterest?
+    /// Whether such a question has waited for a room, and its events were told meanwhile.
+    var hasWaited = false
     /// Whether the call has changed its room.
     var hasChanged = false
     /// Number of that change in the room's journal.

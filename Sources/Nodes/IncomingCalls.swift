@@ -171,6 +171,19 @@ extension Cluster {
         return call
     }
 
+    /// Tells another node what happens from now on, while its question for events waits for a room.
+    ///
+    /// It answers its connection before that if it takes long, and events of the other rooms here
+    /// would be missed.
+    mutating func tellMeanwhile(_ call: PendingCall) {
+        guard case .peer(let number) = call.origin, let guest = guests[number],
+            let interest = guest.interest,
+            case .peer(let node, _, _, let connection) = guest.caller, peers[node]?.link == .up
+        else { return }
+        guests[number]?.hasWaited = true
+        peers[node]?.interests[connection] = interest
+    }
+
     /// Tells the caller's node that the room is not here.
     mutating func sendAway(_ number: UInt64) {
         guard case .peer(let node, _, let call, _) = guests.removeValue(forKey: number)?.caller

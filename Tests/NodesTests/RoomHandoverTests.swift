@@ -191,6 +191,29 @@ import Testing
         expectOneStory(world, 6)
     }
 
+    @Test func `a question that waits for a room keeps nobody from hearing of the others`() {
+        let world = room(["a", "b"])
+        world.call("a", "room.create", ["room": "s"], id: 2)
+        world.run(milliseconds: 200)
+        // Nobody takes the room, and the asking node does not know that it has no home.
+        var load = NodeLoad()
+        load.places = 0
+        world.lag[NodeWorld.name("b")] = 3_000
+        handOver(world)
+        world["b"].cluster.note(load, at: world.now)
+        world.run(milliseconds: 100)
+        world.call("b", "events.subscribe", ["since": ["r": 2]], connection: 7)
+        world.run(milliseconds: 2_150)
+        #expect(world.replies("b", connection: 7) == ["ok at b"])
+        world.call("a", "participant.join", ["room": "s", "participant": "q"], id: 3)
+        world.run(milliseconds: 50)
+        #expect(world.homes(of: "r") == [])
+        #expect(world.events("b", connection: 7) == ["participant.joined s 2"])
+        world.run(milliseconds: 1_500)
+        let events = (3...4).map { "participant.joined r \($0)" } + ["participant.moveWanted r 5"]
+        #expect(world.events("b", connection: 7).dropFirst() == ArraySlice(events))
+    }
+
     @Test func `a connection that is closed as it waits for a room is forgotten`() {
         let world = room()
         handOver(world)
