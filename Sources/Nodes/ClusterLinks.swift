@@ -209,7 +209,9 @@ extension Cluster {
         case .event(let connections, let room, let seq, let name, let line):
             relay(line, name, room, seq, to: connections, from: node, at: now)
         case .positions(let positions): note(positions, of: node)
-        case .closed(let connection): peers[node]?.interests[connection] = nil
+        case .closed(let connection):
+            peers[node]?.interests[connection] = nil
+            dropQuestions(of: connection, at: node, exceptFor: nil)
         case .ping, .pong: break
         case .describe(let facts): emit(.described(node, facts))
         case .place(let message): receive(message, from: node)

@@ -136,6 +136,9 @@ extension Cluster {
             if request.method == EventsSubscribe.name {
                 let params = try? request.params(EventsSubscribe.Params.self)
                 guest.interest = params.map(FeedInterest.init)
+                if let interest = guest.interest {
+                    dropQuestions(of: connection, at: node, exceptFor: interest)
+                }
                 guests[lastGuest] = guest
                 return execute(withoutComingRooms(call))
             }
@@ -169,6 +172,22 @@ extension Cluster {
         var call = call
         call.request.params = .object(params)
         return call
+    }
+
+    /// Gives up the questions of another node's connection that wait here, but for those about the
+    /// same events: they would replace what it asks for now.
+    mutating func dropQuestions(
+        of connection: UInt64,
+        at node: NodeName,
+        exceptFor interest: FeedInterest?
+    ) {
+        for (number, guest) in guests {
+            guard let asked = guest.interest, asked != interest,
+                case .peer(let asker, _, _, let origin) = guest.caller,
+                asker == node, origin == connection
+            else { continue }
+            sendAway(number)
+        }
     }
 
     /// Tells another node what happens from now on, while its question for events waits for a room.

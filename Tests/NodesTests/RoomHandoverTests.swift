@@ -191,27 +191,69 @@ import Testing
         expectOneStory(world, 6)
     }
 
-    @Test func `a question that waits for a room keeps nobody from hearing of the others`() {
+    /// A room that stays at `a`, and one that `a` has let go and takes back after 2.5 s, as `b` has
+    /// no place for it; `b` hears of that late.
+    private func leftRoom(lag: Int64 = 3_000) -> NodeWorld {
         let world = room(["a", "b"])
         world.call("a", "room.create", ["room": "s"], id: 2)
         world.run(milliseconds: 200)
-        // Nobody takes the room, and the asking node does not know that it has no home.
         var load = NodeLoad()
         load.places = 0
-        world.lag[NodeWorld.name("b")] = 3_000
+        world.lag[NodeWorld.name("b")] = lag
         handOver(world)
         world["b"].cluster.note(load, at: world.now)
         world.run(milliseconds: 100)
+        return world
+    }
+
+    private func joinOther(_ world: NodeWorld) {
+        world.call("a", "participant.join", ["room": "s", "participant": "q"], id: 3)
+        world.run(milliseconds: 50)
+    }
+
+    @Test func `a question that waits for a room keeps nobody from hearing of the others`() {
+        let world = leftRoom()
         world.call("b", "events.subscribe", ["since": ["r": 2]], connection: 7)
         world.run(milliseconds: 2_150)
         #expect(world.replies("b", connection: 7) == ["ok at b"])
-        world.call("a", "participant.join", ["room": "s", "participant": "q"], id: 3)
-        world.run(milliseconds: 50)
+        joinOther(world)
         #expect(world.homes(of: "r") == [])
         #expect(world.events("b", connection: 7) == ["participant.joined s 2"])
         world.run(milliseconds: 1_500)
         let events = (3...4).map { "participant.joined r \($0)" } + ["participant.moveWanted r 5"]
         #expect(world.events("b", connection: 7).dropFirst() == ArraySlice(events))
+    }
+
+    @Test func `a question that waits for a room does not replace a newer one`() throws {
+        let world = leftRoom()
+        let (a, b) = (NodeWorld.name("a"), NodeWorld.name("b"))
+        world.call("b", "events.subscribe", ["since": ["r": 2]], connection: 7)
+        world.run(milliseconds: 50)
+        #expect(world["a"].cluster.guests.count == 1)
+        world.call("b", "events.subscribe", ["rooms": ["s"]], id: 2, connection: 7)
+        world.run(milliseconds: 3_500)
+        #expect(world.homes(of: "r") == ["a"])
+        join(world, "a", 4...4)
+        joinOther(world)
+        #expect(world.replies("b", connection: 7) == ["ok at b", "ok at b"])
+        #expect(world.events("b", connection: 7) == ["participant.joined s 2"])
+        let interest = try #require(world["a"].cluster.peers[b]?.interests[7])
+        #expect(interest.rooms == ["s"])
+        #expect(world["a"].cluster.guests.isEmpty)
+        #expect(world["b"].cluster.peers[a]?.calls.isEmpty == true)
+    }
+
+    @Test func `a question that waits for a room goes with its connection`() {
+        let world = leftRoom()
+        let b = NodeWorld.name("b")
+        world.call("b", "events.subscribe", ["since": ["r": 2]], connection: 7)
+        world.run(milliseconds: 50)
+        world.deliver(to: b) { $0.cluster.connectionClosed(7) }
+        world.run(milliseconds: 50)
+        #expect(world["a"].cluster.guests.isEmpty)
+        world.run(milliseconds: 3_500)
+        #expect(world.homes(of: "r") == ["a"])
+        #expect(world["a"].cluster.peers[b]?.interests[7] == nil)
     }
 
     @Test func `a connection that is closed as it waits for a room is forgotten`() {
