@@ -129,6 +129,29 @@ extension Cluster {
         }
     }
 
+    /// Begins the subscription of a connection that still waits for a room, before a newer one.
+    ///
+    /// Later it would replace that one.
+    mutating func beginWaiting(of connection: UInt64, at now: Instant) {
+        var waiting: [PendingCall] = []
+        for (room, orphan) in orphans {
+            let calls = orphan.waiting.map(\.call).filter { $0.subscribes(connection) }
+            guard !calls.isEmpty else { continue }
+            waiting += calls
+            orphans[room]?.waiting.removeAll { $0.call.subscribes(connection) }
+        }
+        for (room, hold) in holds {
+            let calls = hold.waiting.filter { $0.subscribes(connection) }
+            guard !calls.isEmpty else { continue }
+            waiting += calls
+            holds[room]?.waiting.removeAll { $0.subscribes(connection) }
+        }
+        for var call in waiting {
+            call.isToSubscribe = false
+            subscribe(call, connection, at: now)
+        }
+    }
+
     /// Takes a subscription that has waited.
     mutating func goOnSubscribing(_ call: PendingCall, at now: Instant) {
         guard case .here(let connection) = call.origin, subscriptions[connection] != nil else {

@@ -29,6 +29,11 @@ extension Cluster {
         return !known.record.ended && isOver(known.record, at: now)
     }
 
+    /// Whether a room's next home is not known yet, or is this node and does not have it yet.
+    func isBetweenHomes(_ room: String, at now: Instant) -> Bool {
+        holds[room].map { $0.takesOver && !$0.exists } ?? isOrphan(room, at: now)
+    }
+
     /// Notes the rooms whose homes are lost.
     mutating func noteOrphans(at now: Instant) {
         for room in directory.keys { noteOrphan(room, at: now) }

@@ -243,6 +243,20 @@ import Testing
         #expect(world["b"].cluster.peers[a]?.calls.isEmpty == true)
     }
 
+    @Test func `a subscription that waits for a room is answered before a newer one`() {
+        let world = leftRoom(lag: 0)
+        world.call("b", "events.subscribe", ["since": ["r": 2]], connection: 7)
+        world.run(milliseconds: 50)
+        #expect(world.replies("b", connection: 7) == [])
+        world.call("b", "events.subscribe", ["rooms": ["s"]], id: 2, connection: 7)
+        world.run(milliseconds: 100)
+        #expect(world.replies("b", connection: 7) == ["ok at b", "ok at b"])
+        world.run(milliseconds: 3_500)
+        #expect(world.homes(of: "r") == ["a"])
+        joinOther(world)
+        #expect(world.events("b", connection: 7) == ["participant.joined s 2"])
+    }
+
     @Test func `a question that waits for a room goes with its connection`() {
         let world = leftRoom()
         let b = NodeWorld.name("b")
