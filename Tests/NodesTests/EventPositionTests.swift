@@ -253,6 +253,26 @@ import Testing
         #expect(world["b"].cluster.holds["r"]?.waiting.count == 1)
     }
 
+    @Test(arguments: [3, 4] as [UInt64])
+    func `who has missed more than a takeover kept is told to ask for the room`(first: UInt64) {
+        let world = world()
+        let kept = (first...6).map { (seq: $0, name: "x", line: Array("\($0)".utf8)) }
+        world["b"].cluster.adopted("r", true, events: kept, at: world.now)
+        let lines = world["b"].cluster.takeOutput().compactMap { item -> String? in
+            guard case .line(let connection, let line) = item, connection == 9 else { return nil }
+            return String(decoding: line, as: UTF8.self)
+        }
+        // It has the first two events.
+        guard first > 3 else {
+            #expect(lines == ["3", "4", "5", "6"])
+            return
+        }
+        #expect(lines.count == 1)
+        let resync = #""event":"resync","room":"r","seq":6,"#
+        #expect(lines.first?.contains(resync) == true)
+        #expect(lines.first?.contains(#""reason":"expired""#) == true)
+    }
+
     @Test func `a former room's positions do not count for a new one of its name`() {
         let world = world()
         world["b"].cluster.forgetFormer("r", than: a)
