@@ -224,8 +224,8 @@ extension Cluster {
     /// Sends the reply to a call; that to another node is kept for a while.
     mutating func finishAnswer(_ number: UInt64, _ line: [UInt8], isStored: Bool) {
         guard let guest = guests[number] else { return }
-        // A subscription still has its events to come.
-        if guest.interest == nil { guests[number] = nil }
+        // A subscription still has its events to come, unless it is refused.
+        if guest.interest == nil || Self.isRefusal(line) { guests[number] = nil }
         var line = line
         let journal = guest.call?.room.flatMap { journaling.rooms[$0] }
         if guest.hasChanged, !isStored, guest.change > journal?.stored ?? 0 {
@@ -239,6 +239,10 @@ extension Cluster {
             guard peers[node]?.link == .up else { return }
             emit(.send(node, .reply(number: call, line: line)))
         }
+    }
+
+    private static func isRefusal(_ line: [UInt8]) -> Bool {
+        (try? JSON(parsing: line))?["error"] != nil
     }
 
     /// Sends a call that was not executed for good to the room's new home.

@@ -1,5 +1,6 @@
 import Contract
 import JSON
+import RTP
 import Testing
 
 @testable import Nodes
@@ -255,6 +256,19 @@ import Testing
         #expect(world.homes(of: "r") == ["a"])
         joinOther(world)
         #expect(world.events("b", connection: 7) == ["participant.joined s 2"])
+    }
+
+    @Test func `a question that is refused leaves nothing behind`() {
+        let world = leftRoom()
+        let request = IPCRequest(id: .integer(1), method: "room.get", params: ["room": "r"])
+        let call = PendingCall(request: request, line: request.encoded(), origin: .here(1))
+        let until = world.now.advanced(milliseconds: 10_000)
+        let waiting = Array(repeating: (call: call, until: until), count: NodeList.waitingLimit)
+        world["a"].cluster.orphans["r"]?.waiting = waiting
+        world.call("b", "events.subscribe", ["since": ["r": 2]], connection: 7)
+        world.run(milliseconds: 50)
+        #expect(world.replies("b", connection: 7) == ["ok at b"])
+        #expect(world["a"].cluster.guests.isEmpty)
     }
 
     @Test func `a question that waits for a room goes with its connection`() {
