@@ -273,6 +273,21 @@ import Testing
         #expect(lines.first?.contains(#""reason":"expired""#) == true)
     }
 
+    /// If each looked at all rooms of the cluster, this would take a minute.
+    @Test func `a subscription to one room costs the same, however many there are`() throws {
+        let world = world()
+        let known = try #require(world["b"].cluster.directory["r"])
+        for number in 1...50_000 { world["b"].cluster.directory["r\(number)"] = known }
+        let params: JSON = ["rooms": ["r"], "since": ["r": 1]]
+        for connection in 100...599 as ClosedRange<UInt64> {
+            world.call("b", "events.subscribe", params, connection: connection)
+        }
+        world.run(milliseconds: 50)
+        for connection in 100...599 as ClosedRange<UInt64> {
+            #expect(world.events("b", connection: connection) == ["participant.joined r 2"])
+        }
+    }
+
     @Test func `a former room's positions do not count for a new one of its name`() {
         let world = world()
         world["b"].cluster.forgetFormer("r", than: a)
