@@ -82,16 +82,19 @@ package struct Cluster {
         var tidying = 0
     }
 
-    /// Makes the state of a node that starts; `rooms` are those that it has kept from before.
-    package init(_ setup: NodeSetup, rooms: [String], at now: Instant) {
+    /// Makes the state of a node that starts.
+    ///
+    /// `rooms` are those that it has kept from before, with the `seq` of each one's last event that
+    /// was told.
+    package init(_ setup: NodeSetup, rooms: [String: UInt64], at now: Instant) {
         self.setup = setup
         members = Members(own: setup.name)
         nextTick = now
         nextTidy = now
         nextBeat = now
         lastActive = now
-        for room in rooms {
-            holds[room] = Hold(term: 1, exists: true, stage: .claiming(until: nil))
+        for (room, told) in rooms {
+            holds[room] = Hold(term: 1, exists: true, stage: .claiming(until: nil), told: told)
         }
     }
 
@@ -228,11 +231,15 @@ package struct Cluster {
     /// Lets the local control plane execute a call.
     mutating func execute(_ call: PendingCall, creates room: String? = nil) {
         if let restoring = restoringRoom(of: call) {
+            tellMeanwhile(call)
             holds[restoring]?.waiting.append(call)
             return
         }
         // The room may come back, and its next home has to have it before it is asked.
-        if let left = leftRoom(of: call) { return wait(call, for: left, at: lastActive) }
+        if let left = leftRoom(of: call) {
+            tellMeanwhile(call)
+            return wait(call, for: left, at: lastActive)
+        }
         switch call.origin {
         case .peer(let guest):
             if tookEffect(call, named: guests[guest]?.name) { return }

@@ -13,6 +13,7 @@ extension Cluster {
         observe(now)
         let call = PendingCall(request: request, line: line, origin: .here(connection))
         if request.method == EventsSubscribe.name {
+            beginWaiting(of: connection, at: now)
             subscribeOnceTaken(call, connection, at: now)
         } else {
             route(call, at: now)

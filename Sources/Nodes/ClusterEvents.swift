@@ -75,20 +75,12 @@ extension Cluster {
         where attachment.isAsked && !homes.contains(node) {
             emit(.send(node, .closed(connection: connection)))
         }
+        let rooms = roomsByHome(for: subscription.interest)
         for node in homes {
             subscriptions[connection]?.attachments[node] = .init(beginning: .asAsked)
-            attach(connection, to: node, at: now)
+            attach(connection, to: node, of: rooms[node] ?? [], at: now)
         }
         if homes.isEmpty { finishSubscribe(connection, at: now) }
-    }
-
-    private func homes(for interest: FeedInterest, at now: Instant) -> [NodeName] {
-        var homes: Set<NodeName> = []
-        for (room, known) in directory
-        where known.record.home != setup.name && interest.includes(room: room) {
-            if !isOver(known.record, at: now) { homes.insert(known.record.home) }
-        }
-        return homes.sorted()
     }
 
     /// Executes the local part of a subscription, which replies, and passes on what came before.
@@ -106,6 +98,8 @@ extension Cluster {
             for (room, seq) in since {
                 let known = directory[room.rawValue]
                 guard known == nil || known?.record.home == setup.name else { continue }
+                // What is missed of a room without a home follows once it has one.
+                if known != nil, isBetweenHomes(room.rawValue, at: now) { continue }
                 own[room.rawValue] = .integer(seq)
                 guard known == nil || holds[room.rawValue]?.exists == true else { continue }
                 subscriptions[connection]?.positions[room.rawValue] = nil
@@ -117,13 +111,20 @@ extension Cluster {
         for line in early { emit(.line(connection: connection, line)) }
     }
 
-    /// Asks a node for the events of its rooms that a connection wants.
-    private mutating func attach(_ connection: UInt64, to node: NodeName, at now: Instant) {
+    /// Asks a node for the events of its rooms that a connection wants; `rooms` are these, if they
+    /// are known.
+    private mutating func attach(
+        _ connection: UInt64,
+        to node: NodeName,
+        of rooms: [String]? = nil,
+        at now: Instant
+    ) {
         guard let subscription = subscriptions[connection], let member = members[node],
             let attachment = subscription.attachments[node], !attachment.isAsked
         else { return }
         // Events that are asked for already come once.
-        let missed = since(subscription, attachment.beginning, at: node)
+        let wanted = rooms ?? roomsByHome(for: subscription.interest)[node] ?? []
+        let missed = since(subscription, attachment.beginning, at: node, wanted)
             .filter { subscription.awaited[$0.key.rawValue] == nil }
         let number = ask(node, for: missed, connection, boot: member.record.boot, at: now)
         subscriptions[connection]?.attachments[node]?.number = number
@@ -158,9 +159,10 @@ extension Cluster {
     private func since(
         _ subscription: Subscription,
         _ beginning: Subscription.Beginning,
-        at node: NodeName
+        at node: NodeName,
+        _ wanted: [String]
     ) -> [RoomID: Int64] {
-        var rooms = directory.filter { isHome(node, $0.value.record) }.map(\.key)
+        var rooms = wanted
         if beginning == .goingOn {
             for (room, position) in subscription.positions
             where position.node == node && directory[room] == nil {
@@ -179,14 +181,6 @@ extension Cluster {
             }
         }
         return since
-    }
-
-    /// Whether a node is asked for the events of a room with this record.
-    ///
-    /// Rooms of an earlier life have ended, which was told. A node whose lease is over may be
-    /// linked again before it is seen to live, and goes on telling.
-    func isHome(_ node: NodeName, _ record: RoomRecord) -> Bool {
-        record.home == node && !record.ended && record.boot == members[node]?.record.boot
     }
 
     /// Takes the reply to a question for events; those that were missed follow.
@@ -333,7 +327,7 @@ extension Cluster {
             emit(.send(node, message))
         }
         // It asks only for what it has missed of a room: the positions were told before.
-        guard !isKnown else { return }
+        guard !isKnown || guest.hasWaited else { return }
         var chunk: [String: UInt64] = [:]
         for (room, seq) in positions where interest.includes(room: room) {
             // Held events will come, and those that were let out and are not told yet.

@@ -93,7 +93,7 @@ extension Cluster {
         moveCalls(of: room, journal, at: now)
         emit(.letGo(room))
         // For when the new home tells more.
-        noteTold(journal?.told ?? 0, of: room)
+        noteTold(hold.told, of: room)
         if let record = directory[room]?.record, !isOwn(record) {
             goOn(with: room, at: record.home, now)
         } else {
@@ -126,6 +126,29 @@ extension Cluster {
             wait(call, for: room, at: now)
         } else {
             holds[room]?.waiting.append(call)
+        }
+    }
+
+    /// Begins the subscription of a connection that still waits for a room, before a newer one.
+    ///
+    /// Later it would replace that one.
+    mutating func beginWaiting(of connection: UInt64, at now: Instant) {
+        var waiting: [PendingCall] = []
+        for (room, orphan) in orphans {
+            let calls = orphan.waiting.map(\.call).filter { $0.subscribes(connection) }
+            guard !calls.isEmpty else { continue }
+            waiting += calls
+            orphans[room]?.waiting.removeAll { $0.call.subscribes(connection) }
+        }
+        for (room, hold) in holds {
+            let calls = hold.waiting.filter { $0.subscribes(connection) }
+            guard !calls.isEmpty else { continue }
+            waiting += calls
+            holds[room]?.waiting.removeAll { $0.subscribes(connection) }
+        }
+        for var call in waiting {
+            call.isToSubscribe = false
+            subscribe(call, connection, at: now)
         }
     }
 

@@ -103,6 +103,8 @@ struct Guest {
     var caller: Caller
     var call: PendingCall?
     var interest: FeedInterest?
+    /// Whether such a question has waited for a room, and its events were told meanwhile.
+    var hasWaited = false
     /// Whether the call has changed its room.
     var hasChanged = false
     /// Number of that change in the room's journal.
@@ -207,7 +209,9 @@ extension Cluster {
         case .event(let connections, let room, let seq, let name, let line):
             relay(line, name, room, seq, to: connections, from: node, at: now)
         case .positions(let positions): note(positions, of: node)
-        case .closed(let connection): peers[node]?.interests[connection] = nil
+        case .closed(let connection):
+            peers[node]?.interests[connection] = nil
+            dropQuestions(of: connection, at: node, exceptFor: nil)
         case .ping, .pong: break
         case .describe(let facts): emit(.described(node, facts))
         case .place(let message): receive(message, from: node)

@@ -29,6 +29,8 @@ struct Hold {
     /// Whether the control plane has the room.
     var exists: Bool
     var stage: Stage
+    /// `seq` of the room's last event that was told here.
+    var told: UInt64 = 0
     /// Revision of our record, or of the deletion before it.
     var revision: UInt64?
     var isWriting = false
@@ -190,7 +192,7 @@ extension Cluster {
             if let record, !record.ended {
                 moveCalls(of: room, journal, at: now)
                 emit(hold.mayBeLeft ? .letGo(room) : .abandonRoom(room))
-                noteTold(journal?.told ?? 0, of: room)
+                noteTold(hold.told, of: room)
                 goOn(with: room, at: record.home, now)
             } else {
                 letGo(journal, of: room)

@@ -29,6 +29,11 @@ extension Cluster {
         return !known.record.ended && isOver(known.record, at: now)
     }
 
+    /// Whether a room's next home is not known yet, or is this node and does not have it yet.
+    func isBetweenHomes(_ room: String, at now: Instant) -> Bool {
+        holds[room].map { $0.takesOver && !$0.exists } ?? isOrphan(room, at: now)
+    }
+
     /// Notes the rooms whose homes are lost.
     mutating func noteOrphans(at now: Instant) {
         for room in directory.keys { noteOrphan(room, at: now) }
@@ -187,21 +192,45 @@ extension Cluster {
         // Until the number is told again.
         load.places = max(0, load.places - 1)
         counters.roomsTakenOver &+= 1
-        journaling.rooms[room]?.told = events.last?.seq ?? 0
+        holds[room]?.told = events.last?.seq ?? 0
         let last = lastSeen(room)
         for (connection, subscription) in subscriptions {
             // It is answered with what it asks for.
             let asks = subscription.params.since?[RoomID(room)] != nil
             guard subscription.isBegun || !asks else { continue }
             let seen = subscription.positions[room]?.seq ?? last ?? 0
-            for event in events
-            where event.seq > seen && subscription.interest.includes(event.name, in: room) {
-                deliver(event.line, to: connection)
+            for line in missed(room, since: seen, events, of: subscription.interest) {
+                deliver(line, to: connection)
             }
         }
         let waiting = holds[room]?.waiting ?? []
         holds[room]?.waiting = []
         for call in waiting { route(call, at: now) }
+    }
+
+    /// Returns the lines that a connection gets in place of what it has missed: a single `resync`
+    /// if some of it is no longer kept.
+    private func missed(
+        _ room: String,
+        since seen: UInt64,
+        _ events: [(seq: UInt64, name: String, line: [UInt8])],
+        of interest: FeedInterest
+    ) -> [[UInt8]] {
+        guard interest.includes(room: room) else { return [] }
+        if let first = events.first, let last = events.last, first.seq > seen,
+            first.seq - seen > 1
+        {
+            let resync = IPCEvent.encoded(
+                Resync(reason: "expired"),
+                room: RoomID(room),
+                seq: Int64(clamping: last.seq),
+                time: unixTime,
+                audience: .participants([])
+            )
+            return [resync]
+        }
+        return events.filter { $0.seq > seen && interest.includes($0.name, in: room) }
+            .map { $0.line }
     }
 
     /// Gives the name of a room free that cannot go on: its journal is missing or not readable.

@@ -138,6 +138,11 @@ extension PendingCall {
     var asksForPeer: Bool {
         if case .peer = origin { request.method == EventsSubscribe.name } else { false }
     }
+
+    /// Whether it is a subscription of a connection here that waits for a room.
+    func subscribes(_ connection: UInt64) -> Bool {
+        isToSubscribe && origin == .here(connection)
+    }
 }
 
 /// Counters of the cluster's work, for the metrics.

@@ -14,13 +14,11 @@ extension Cluster {
         // It goes on with what the connection gets already.
         var positions: [String: Subscription.Position] = [:]
         if let before, before.interest == subscription.interest { positions = before.positions }
-        for (room, known) in directory
-        where !known.record.ended && subscription.interest.includes(room: room) {
+        for room in names(for: subscription.interest) where positions[room] == nil {
+            guard let record = directory[room]?.record, !record.ended else { continue }
             let isComing = holds[room].map { $0.takesOver && !$0.exists } ?? false
-            guard positions[room] == nil, isComing || isOver(known.record, at: now),
-                let seq = lastSeen(room)
-            else { continue }
-            positions[room] = Subscription.Position(seq: seq, node: known.record.home)
+            guard isComing || isOver(record, at: now), let seq = lastSeen(room) else { continue }
+            positions[room] = Subscription.Position(seq: seq, node: record.home)
         }
         for (room, seq) in subscription.params.since ?? [:] {
             // A room that is not known here yet may be a new one of that name.
@@ -34,7 +32,7 @@ extension Cluster {
     /// Returns how far a connection has come in a room's events; `nil` if that is not known.
     func seen(_ room: String, by subscription: Subscription) -> UInt64? {
         // Another node has the room, and this one is about to let it go.
-        if holds[room]?.exists == true, let told = journaling.rooms[room]?.told { return told }
+        if let hold = holds[room], hold.exists { return hold.told }
         return subscription.positions[room]?.seq
     }
 

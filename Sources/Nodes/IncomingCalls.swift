@@ -136,6 +136,9 @@ extension Cluster {
             if request.method == EventsSubscribe.name {
                 let params = try? request.params(EventsSubscribe.Params.self)
                 guest.interest = params.map(FeedInterest.init)
+                if let interest = guest.interest {
+                    dropQuestions(of: connection, at: node, exceptFor: interest)
+                }
                 guests[lastGuest] = guest
                 return execute(withoutComingRooms(call))
             }
@@ -171,6 +174,35 @@ extension Cluster {
         return call
     }
 
+    /// Gives up the questions of another node's connection that wait here, but for those about the
+    /// same events: they would replace what it asks for now.
+    mutating func dropQuestions(
+        of connection: UInt64,
+        at node: NodeName,
+        exceptFor interest: FeedInterest?
+    ) {
+        for (number, guest) in guests {
+            guard let asked = guest.interest, asked != interest,
+                case .peer(let asker, _, _, let origin) = guest.caller,
+                asker == node, origin == connection
+            else { continue }
+            sendAway(number)
+        }
+    }
+
+    /// Tells another node what happens from now on, while its question for events waits for a room.
+    ///
+    /// It answers its connection before that if it takes long, and events of the other rooms here
+    /// would be missed.
+    mutating func tellMeanwhile(_ call: PendingCall) {
+        guard case .peer(let number) = call.origin, let guest = guests[number],
+            let interest = guest.interest,
+            case .peer(let node, _, _, let connection) = guest.caller, peers[node]?.link == .up
+        else { return }
+        guests[number]?.hasWaited = true
+        peers[node]?.interests[connection] = interest
+    }
+
     /// Tells the caller's node that the room is not here.
     mutating func sendAway(_ number: UInt64) {
         guard case .peer(let node, _, let call, _) = guests.removeValue(forKey: number)?.caller
@@ -192,8 +224,8 @@ extension Cluster {
     /// Sends the reply to a call; that to another node is kept for a while.
     mutating func finishAnswer(_ number: UInt64, _ line: [UInt8], isStored: Bool) {
         guard let guest = guests[number] else { return }
-        // A subscription still has its events to come.
-        if guest.interest == nil { guests[number] = nil }
+        // A subscription still has its events to come, unless it is refused.
+        if guest.interest == nil || Self.isRefusal(line) { guests[number] = nil }
         var line = line
         let journal = guest.call?.room.flatMap { journaling.rooms[$0] }
         if guest.hasChanged, !isStored, guest.change > journal?.stored ?? 0 {
@@ -207,6 +239,10 @@ extension Cluster {
             guard peers[node]?.link == .up else { return }
             emit(.send(node, .reply(number: call, line: line)))
         }
+    }
+
+    private static func isRefusal(_ line: [UInt8]) -> Bool {
+        (try? JSON(parsing: line))?["error"] != nil
     }
 
     /// Sends a call that was not executed for good to the room's new home.

@@ -124,7 +124,7 @@ import Testing
         world.run(milliseconds: 100)
         let boot = world["a"].boot
         world.kill("a")
-        world.start("a", boot: boot, rooms: ["r"])
+        world.start("a", boot: boot, rooms: ["r": 1])
         world.run(milliseconds: 2_000)
         #expect(world.homes(of: "r") == ["a"])
         #expect(world.recordedHome(of: "r") == "a")

@@ -253,6 +253,41 @@ import Testing
         #expect(world["b"].cluster.holds["r"]?.waiting.count == 1)
     }
 
+    @Test(arguments: [3, 4] as [UInt64])
+    func `who has missed more than a takeover kept is told to ask for the room`(first: UInt64) {
+        let world = world()
+        let kept = (first...6).map { (seq: $0, name: "x", line: Array("\($0)".utf8)) }
+        world["b"].cluster.adopted("r", true, events: kept, at: world.now)
+        let lines = world["b"].cluster.takeOutput().compactMap { item -> String? in
+            guard case .line(let connection, let line) = item, connection == 9 else { return nil }
+            return String(decoding: line, as: UTF8.self)
+        }
+        // It has the first two events.
+        guard first > 3 else {
+            #expect(lines == ["3", "4", "5", "6"])
+            return
+        }
+        #expect(lines.count == 1)
+        let resync = #""event":"resync","room":"r","seq":6,"#
+        #expect(lines.first?.contains(resync) == true)
+        #expect(lines.first?.contains(#""reason":"expired""#) == true)
+    }
+
+    /// If each looked at all rooms of the cluster, this would take a minute.
+    @Test func `a subscription to one room costs the same, however many there are`() throws {
+        let world = world()
+        let known = try #require(world["b"].cluster.directory["r"])
+        for number in 1...50_000 { world["b"].cluster.directory["r\(number)"] = known }
+        let params: JSON = ["rooms": ["r"], "since": ["r": 1]]
+        for connection in 100...599 as ClosedRange<UInt64> {
+            world.call("b", "events.subscribe", params, connection: connection)
+        }
+        world.run(milliseconds: 50)
+        for connection in 100...599 as ClosedRange<UInt64> {
+            #expect(world.events("b", connection: connection) == ["participant.joined r 2"])
+        }
+    }
+
     @Test func `a former room's positions do not count for a new one of its name`() {
         let world = world()
         world["b"].cluster.forgetFormer("r", than: a)

@@ -45,10 +45,10 @@ final class NodeWorld {
         /// Keys that it has written or removed in the registry, in order.
         var written: [String] = []
 
-        init(_ name: NodeName, boot: String, rooms: [String], at now: Instant) {
+        init(_ name: NodeName, boot: String, rooms: [String: UInt64], at now: Instant) {
             self.name = name
             self.boot = boot
-            for room in rooms { self.rooms[room] = 1 }
+            self.rooms = rooms
             let setup = NodeSetup(
                 name: name,
                 boot: boot,
@@ -126,7 +126,7 @@ final class NodeWorld {
     }
 
     /// Starts a node, in place of one that has died.
-    func start(_ text: String, boot: String? = nil, rooms: [String] = []) {
+    func start(_ text: String, boot: String? = nil, rooms: [String: UInt64] = [:]) {
         let name = Self.name(text)
         lives += 1
         let boot = boot ?? "life\(lives)"
@@ -134,6 +134,25 @@ final class NodeWorld {
         nodes[name] = node
         everybody.append(node)
         after(milliseconds: 20) { [self] in snapshot(name) }
+    }
+
+    /// Ends a node's process and starts it again with its calls kept; its connections are gone.
+    func restart(_ text: String) {
+        let former = self[text]
+        kill(text)
+        start(text, boot: former.boot, rooms: former.rooms)
+        let node = self[text]
+        node.journal = former.journal
+        node.records = former.records
+        // A control plane that has restored its rooms saves all of them again.
+        for (room, records) in former.records.sorted(by: { $0.key < $1.key }) {
+            node.cluster.save(
+                records.map { JournalRecord(key: $0.key, value: $0.value) },
+                of: room,
+                at: now
+            )
+        }
+        carryOut(node)
     }
 
     /// Ends a node without a word.

@@ -1,5 +1,6 @@
 import Contract
 import JSON
+import RTP
 import Testing
 
 @testable import Nodes
@@ -191,6 +192,98 @@ import Testing
         expectOneStory(world, 6)
     }
 
+    /// A room that stays at `a`, and one that `a` has let go and takes back after 2.5 s, as `b` has
+    /// no place for it; `b` hears of that late.
+    private func leftRoom(lag: Int64 = 3_000) -> NodeWorld {
+        let world = room(["a", "b"])
+        world.call("a", "room.create", ["room": "s"], id: 2)
+        world.run(milliseconds: 200)
+        var load = NodeLoad()
+        load.places = 0
+        world.lag[NodeWorld.name("b")] = lag
+        handOver(world)
+        world["b"].cluster.note(load, at: world.now)
+        world.run(milliseconds: 100)
+        return world
+    }
+
+    private func joinOther(_ world: NodeWorld) {
+        world.call("a", "participant.join", ["room": "s", "participant": "q"], id: 3)
+        world.run(milliseconds: 50)
+    }
+
+    @Test func `a question that waits for a room keeps nobody from hearing of the others`() {
+        let world = leftRoom()
+        world.call("b", "events.subscribe", ["since": ["r": 2]], connection: 7)
+        world.run(milliseconds: 2_150)
+        #expect(world.replies("b", connection: 7) == ["ok at b"])
+        joinOther(world)
+        #expect(world.homes(of: "r") == [])
+        #expect(world.events("b", connection: 7) == ["participant.joined s 2"])
+        world.run(milliseconds: 1_500)
+        let events = (3...4).map { "participant.joined r \($0)" } + ["participant.moveWanted r 5"]
+        #expect(world.events("b", connection: 7).dropFirst() == ArraySlice(events))
+    }
+
+    @Test func `a question that waits for a room does not replace a newer one`() throws {
+        let world = leftRoom()
+        let (a, b) = (NodeWorld.name("a"), NodeWorld.name("b"))
+        world.call("b", "events.subscribe", ["since": ["r": 2]], connection: 7)
+        world.run(milliseconds: 50)
+        #expect(world["a"].cluster.guests.count == 1)
+        world.call("b", "events.subscribe", ["rooms": ["s"]], id: 2, connection: 7)
+        world.run(milliseconds: 3_500)
+        #expect(world.homes(of: "r") == ["a"])
+        join(world, "a", 4...4)
+        joinOther(world)
+        #expect(world.replies("b", connection: 7) == ["ok at b", "ok at b"])
+        #expect(world.events("b", connection: 7) == ["participant.joined s 2"])
+        let interest = try #require(world["a"].cluster.peers[b]?.interests[7])
+        #expect(interest.rooms == ["s"])
+        #expect(world["a"].cluster.guests.isEmpty)
+        #expect(world["b"].cluster.peers[a]?.calls.isEmpty == true)
+    }
+
+    @Test func `a subscription that waits for a room is answered before a newer one`() {
+        let world = leftRoom(lag: 0)
+        world.call("b", "events.subscribe", ["since": ["r": 2]], connection: 7)
+        world.run(milliseconds: 50)
+        #expect(world.replies("b", connection: 7) == [])
+        world.call("b", "events.subscribe", ["rooms": ["s"]], id: 2, connection: 7)
+        world.run(milliseconds: 100)
+        #expect(world.replies("b", connection: 7) == ["ok at b", "ok at b"])
+        world.run(milliseconds: 3_500)
+        #expect(world.homes(of: "r") == ["a"])
+        joinOther(world)
+        #expect(world.events("b", connection: 7) == ["participant.joined s 2"])
+    }
+
+    @Test func `a question that is refused leaves nothing behind`() {
+        let world = leftRoom()
+        let request = IPCRequest(id: .integer(1), method: "room.get", params: ["room": "r"])
+        let call = PendingCall(request: request, line: request.encoded(), origin: .here(1))
+        let until = world.now.advanced(milliseconds: 10_000)
+        let waiting = Array(repeating: (call: call, until: until), count: NodeList.waitingLimit)
+        world["a"].cluster.orphans["r"]?.waiting = waiting
+        world.call("b", "events.subscribe", ["since": ["r": 2]], connection: 7)
+        world.run(milliseconds: 50)
+        #expect(world.replies("b", connection: 7) == ["ok at b"])
+        #expect(world["a"].cluster.guests.isEmpty)
+    }
+
+    @Test func `a question that waits for a room goes with its connection`() {
+        let world = leftRoom()
+        let b = NodeWorld.name("b")
+        world.call("b", "events.subscribe", ["since": ["r": 2]], connection: 7)
+        world.run(milliseconds: 50)
+        world.deliver(to: b) { $0.cluster.connectionClosed(7) }
+        world.run(milliseconds: 50)
+        #expect(world["a"].cluster.guests.isEmpty)
+        world.run(milliseconds: 3_500)
+        #expect(world.homes(of: "r") == ["a"])
+        #expect(world["a"].cluster.peers[b]?.interests[7] == nil)
+    }
+
     @Test func `a connection that is closed as it waits for a room is forgotten`() {
         let world = room()
         handOver(world)
@@ -234,6 +327,21 @@ import Testing
             #expect(homes.count == 1, "after \(wait) ms")
             #expect(people(world, homes.first ?? "b") == ["p/p1", "p/p2", "p/p3"], "\(wait) ms")
         }
+    }
+
+    @Test func `a home that began again with its calls repeats no event when it is emptied`() {
+        let world = room()
+        world.restart("a")
+        world.run(milliseconds: 2_000)
+        world.call("a", "events.subscribe", ["since": ["r": 3]], connection: 9)
+        world.run(milliseconds: 200)
+        // It has told none of the room's events since then.
+        handOver(world)
+        world.run(milliseconds: 2_000)
+        #expect(world.homes(of: "r").count == 1 && world.homes(of: "r") != ["a"])
+        #expect(world.events("a", connection: 9).first == "participant.joined r 4")
+        // Creation, three joins, and what a takeover tells.
+        expectOneStory(world, 5)
     }
 
     @Test func `a room that has just been told to go cannot be told again`() {

@@ -66,7 +66,9 @@ struct ClusterService {
             fingerprint: opening.links.fingerprint,
             region: opening.region
         )
-        core = Cluster(setup, rooms: control.roomNames, at: now)
+        let positions = control.positions
+        let rooms = control.roomNames.map { ($0, positions[$0] ?? 0) }
+        core = Cluster(setup, rooms: Dictionary(uniqueKeysWithValues: rooms), at: now)
         nextLoad = now
     }
 

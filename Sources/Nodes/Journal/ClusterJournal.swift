@@ -104,6 +104,7 @@ extension Cluster {
         switch output {
         case .reply(let guest, let line): finishAnswer(guest, line, isStored: isStored)
         case .event(let name, let seq, let line):
+            holds[room]?.told = seq
             journaling.released[room, default: [:]][seq] = line
             emit(.event(room: room, seq: seq, name: name, line))
         }

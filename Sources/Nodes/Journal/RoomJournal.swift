@@ -56,8 +56,6 @@ struct RoomJournal {
     /// Whether a record is too long to be written.
     private(set) var isTooLong = false
     private(set) var held: [Held] = []
-    /// `seq` of the last event that was told.
-    var told: UInt64 = 0
 
     /// Calls of other nodes that have changed the room, oldest first.
     private var calls: [String] = []
@@ -204,7 +202,6 @@ struct RoomJournal {
             guard isStored || isForced || now.map({ item.deadline <= $0 }) == true
             else { break }
             released.append((item.output, isStored))
-            if case .event(_, let seq, _) = item.output { told = max(told, seq) }
         }
         held.removeFirst(released.count)
         return released
