@@ -57,6 +57,16 @@ package enum WorkerCommand: Hashable, Sendable {
     /// Requests an `Event.fenced` with this epoch, which confirms that all earlier commands have
     /// taken effect.
     case fence(epoch: UInt64)
+
+    /// Whether it only asks for figures, as is done at intervals.
+    package var isQuestion: Bool {
+        switch self {
+        case .report, .reportTransports, .explain: true
+        case .configure, .close, .resume, .endResumption, .gate, .bind, .limit, .feature, .mirror,
+            .unmirror, .relay, .hold, .tap, .link, .lease, .fence:
+            false
+        }
+    }
 }
 
 /// Source of a slot, with the subscriber's limits.

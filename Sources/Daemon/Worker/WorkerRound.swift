@@ -21,6 +21,7 @@ package struct WorkerRound: ~Copyable {
     let turnNanoseconds: Int64
     private var busy: BusyMeter
     private var coalescer: BatchCoalescer
+    private var quiet: QuietRest
     /// Datagrams received since the last flush.
     var taken = 0
     /// Datagrams received from the sockets in this round.
@@ -41,6 +42,7 @@ package struct WorkerRound: ~Copyable {
         self.core = core
         wakeTime = now
         coalescer = BatchCoalescer(coalescing, at: now)
+        quiet = QuietRest(at: now)
         self.turnNanoseconds = turnNanoseconds
         stalls = StaleMediaDetector(at: now, cpu: cpu)
         busy = BusyMeter(at: now)
@@ -128,13 +130,13 @@ package struct WorkerRound: ~Copyable {
         return (ready, wasStalled ? Self.readsAfterStall : Self.reads)
     }
 
-    /// Time until which the next round leaves all sources alone, so that its batch is larger; `nil`
-    /// if it does not.
+    /// Time until which the next round leaves all sources alone, so that its batch is larger, or so
+    /// that a worker without media wakes up more rarely; `nil` if it does not.
     ///
     /// Whoever drives rounds in virtual time begins none earlier.
     package var pauseEnd: Instant? {
         guard deferredCount == 0, !hasRelayed, !core.isResuming else { return nil }
-        return coalescer.pauseEnd(after: wakeTime)
+        return quiet.end(after: wakeTime) ?? coalescer.pauseEnd(after: wakeTime)
     }
 
     /// Lets datagrams gather, if that is worthwhile; returns the time after it.
@@ -159,6 +161,7 @@ package struct WorkerRound: ~Copyable {
         hasRelayed = false
         for _ in 0..<Self.relayedBatches where port.receiveRelayed(into: &core, at: now) {
             hasRelayed = true
+            quiet.noteWork(at: now)
             flush(at: now, through: &port)
         }
     }
@@ -170,6 +173,7 @@ package struct WorkerRound: ~Copyable {
         // after the command was posted.
         let now = port.monotonic()
         for command in messages {
+            if !command.isQuestion { quiet.noteWork(at: now) }
             if output.free < Core.replyCapacity { flush(at: now, through: &port) }
             core.apply(command, at: now, into: &output)
         }
@@ -292,8 +296,11 @@ extension WorkerRound {
     ) {
         guard let origin = port.origin(of: index, in: .batch, socket: socket) else { return }
         switch Datagram(port.datagram(index, of: .batch)) {
-        case .rtp: delay.noteArrival(origin.arrival)
+        case .rtp:
+            delay.noteArrival(origin.arrival)
+            quiet.noteWork(at: now)
         case .dtls(let record):
+            quiet.noteWork(at: now)
             let isAside =
                 core.isValidated(origin.path)
                 && handshakes.append(record, on: origin.path, arrival: origin.arrival)
@@ -317,6 +324,7 @@ extension WorkerRound {
         through port: inout some WorkerPort & ~Copyable
     ) -> Bool {
         guard let path = port.read(connection: number) else { return false }
+        quiet.noteWork(at: now)
         while let frame = port.nextFrame(of: number, at: now) {
             if taken >= Core.batchCapacity { flush(at: now, through: &port) }
             if output.free < Core.replyCapacity { port.send(&output, at: now) }
