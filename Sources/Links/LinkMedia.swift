@@ -73,6 +73,9 @@ package struct LinkMedia: ~Copyable {
     struct Receiving {
         var name: StreamName
         var node: String
+        /// Node that it came from before, wanted until it has come from the present one, and heard
+        /// until what was on its way then has come.
+        var former: (node: String, until: Instant?)?
         var isSound: Bool
         var revision: UInt16 = 0
         /// Encodings that the workers here want.
@@ -86,6 +89,13 @@ package struct LinkMedia: ~Copyable {
         /// Encodings that the path does not carry, and the time when that was last heard.
         var withheld: UInt8 = 0
         var withheldHeard: Instant?
+
+        /// Whether it may come from a node.
+        func comes(from other: String, at now: Instant) -> Bool {
+            guard other != node else { return true }
+            guard let former, former.node == other else { return false }
+            return former.until.map { now < $0 } ?? true
+        }
     }
 
     struct Subscription: Hashable {
@@ -335,4 +345,6 @@ extension LinkMedia {
     /// Longest packet that goes to another node, in bytes: it fills a place of a batch.
     package static let packetLimit = Batch.stride - LinkDatagram.overhead - 64
     static let roundsAtOnce = 16
+    /// Time for which a node is heard from which a publication came before.
+    static let formerMilliseconds: Int64 = 1_000
 }

@@ -26,13 +26,27 @@ extension LinkMedia {
 
     /// Takes a publication from another node than before; its numbering is the origin's, and goes
     /// on.
+    ///
+    /// The former one sends it until the first packet of the new one has come.
     mutating func take(_ id: PublicationID, from node: String, at now: Instant) {
-        guard var former = receiving[id], former.node != node else { return }
+        guard let former = receiving[id]?.node, former != node else { return }
+        leaveFormer(of: id, at: now)
+        receiving[id]?.former = (former, nil)
         receiving[id]?.node = node
         receiving[id]?.isHeard = false
-        former.encodings = 0
-        want(former, as: id, at: now)
         setWithheld(id, 0, at: now)
+    }
+
+    /// Wants nothing more of a publication from the node that it came from before.
+    private mutating func leaveFormer(of id: PublicationID, at now: Instant) {
+        guard var left = receiving[id], let former = left.former, former.until == nil else {
+            return
+        }
+        let end = now.advanced(milliseconds: Self.formerMilliseconds)
+        receiving[id]?.former = (former.node, end)
+        left.node = former.node
+        left.encodings = 0
+        want(left, as: id, at: now)
     }
 
     mutating func want(_ receiving: Receiving, as id: PublicationID, at now: Instant) {
@@ -73,13 +87,16 @@ extension LinkMedia {
         at now: Instant
     ) -> LinkedPacket? {
         counters.packetsIn &+= 1
-        guard let known = receiving[header.handle], known.node == node, known.isOpen,
+        guard let known = receiving[header.handle], known.comes(from: node, at: now), known.isOpen,
             known.revision == header.revision
         else {
             counters.packetsUnwanted &+= 1
             return nil
         }
-        receiving[header.handle]?.isHeard = true
+        if known.node == node {
+            receiving[header.handle]?.isHeard = true
+            leaveFormer(of: header.handle, at: now)
+        }
         let way = (peers[node]?.roundTrip ?? 0) / 2
         func local(_ age: Int64) -> Instant {
             Instant(nanoseconds: now.nanoseconds &- age &* 1_000 &- way)

@@ -14,7 +14,9 @@ extension LinkMedia {
         if sending[id] == nil { sending[id] = Sending(nodes: nodes) }
         // Under a former name it is known to nodes that have not heard of this one.
         names[name] = id
-        if sending[id]?.names.contains(name) == false { sending[id]?.names.append(name) }
+        // The last one is the present home's.
+        sending[id]?.names.removeAll { $0 == name }
+        sending[id]?.names.append(name)
         sending[id]?.nodes = nodes
         for (node, subscriber) in sending[id]?.subscribers ?? [:]
         where sending[id]?.mayGo(to: node) == false {

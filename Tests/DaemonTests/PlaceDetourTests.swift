@@ -11,8 +11,10 @@ import Testing
 /// other.
 @Suite struct PlaceDetourTests {
     /// Makes a room at `a` with a publisher at `b` and a viewer at `c`.
-    private func call() throws -> (world: PlaceWorld, stream: String) {
-        var world = PlaceWorld("a", "b", "c")
+    private func call(
+        among nodes: [String] = ["a", "b", "c"]
+    ) throws -> (world: PlaceWorld, stream: String) {
+        var world = PlaceWorld(nodes)
         _ = try world.done("room.create", ["room": "r"])
         let stream = try world.join("p", by: "b", "0:video:sendonly").stream
         try world.join("v", by: "c", "0:video:recvonly")
@@ -63,6 +65,8 @@ import Testing
         #expect(parents(world, of: "c") == ["b", "a"], "it has to hold")
         world.run(milliseconds: 200)
         #expect(parents(world, of: "c") == ["b", "a", "b"])
+        #expect(onward(world) == [["c"]], "until the direct way has begun")
+        world.run(milliseconds: 1_100)
         #expect(onward(world) == [["c"], []])
         #expect(handles(world, of: "a") == 0)
     }
@@ -90,7 +94,7 @@ import Testing
         _ = try world.done("participant.hardUnmute", target)
         #expect(gates(world) == [true, false, true])
         hear(&world, true)
-        world.run(milliseconds: 5_100)
+        world.run(milliseconds: 6_200)
         _ = try world.done("participant.hardMute", target)
         #expect(gates(world).count == 3, "nothing passes by the home any longer")
     }
@@ -101,9 +105,54 @@ import Testing
         _ = try world.done("participant.hardMute", target)
         hear(&world, false)
         #expect(parents(world, of: "c") == ["b", "a"])
-        #expect(gates(world).allSatisfy { !$0 })
+        #expect(gates(world).isEmpty, "it begins closed")
         _ = try world.done("participant.hardUnmute", target)
-        #expect(gates(world).last == true)
+        #expect(gates(world) == [true])
+    }
+
+    @Test func `a mute while the direct way begins closes both`() throws {
+        var (world, _) = try call()
+        hear(&world, false)
+        hear(&world, true)
+        world.run(milliseconds: 5_100)
+        let target: JSON = ["room": "r", "participant": "p", "media": ["video"]]
+        _ = try world.done("participant.hardMute", target)
+        #expect(gates(world) == [true, false])
+    }
+
+    @Test func `a path that breaks while the direct way begins is left at once`() throws {
+        var (world, _) = try call()
+        hear(&world, false)
+        hear(&world, true)
+        world.run(milliseconds: 5_100)
+        hear(&world, false)
+        world.run(milliseconds: 2_000)
+        #expect(parents(world, of: "c") == ["b", "a", "b", "a"])
+        #expect(onward(world) == [["c"]], "it goes on meanwhile")
+    }
+
+    /// The order of the nodes is that in which their workers are told.
+    @Test(arguments: [["a", "b", "c"], ["a", "c", "b"]])
+    func `a role that is heard in a muted room is heard on the way, too`(nodes: [String]) throws {
+        var world = PlaceWorld(nodes)
+        let roles: [JSON] = [
+            ["name": "participant", "publish": ["audio": true]],
+            ["name": "moderator", "publish": ["audio": ["maxBitrate": 20_000]]],
+        ]
+        _ = try world.done("room.create", ["room": "r", "settings": ["roles": .array(roles)]])
+        let stream = try world.join("p", by: "b", "0:audio:sendonly").stream
+        try world.join("v", by: "c", "0:audio:recvonly")
+        try world.watch("v", stream)
+        hear(&world, false)
+        _ = try world.done("room.hardMute", ["room": "r", "sparing": "moderators"])
+        #expect(gates(world) == [true, false])
+        for (role, isHeard) in [("moderator", true), ("participant", false)] {
+            let change: JSON = [
+                "room": "r", "participant": "p", "role": .string(role), "force": true,
+            ]
+            _ = try world.done("role.change", change)
+            #expect(gates(world).last == isHeard)
+        }
     }
 
     @Test(arguments: ["viewer", "publisher", "room"])
@@ -151,14 +200,14 @@ import Testing
     }
 
     @Test func `a home that goes on with the room hears of it too`() throws {
-        var (world, _) = try call()
+        var (world, _) = try call(among: ["a", "b", "c", "d"])
         hear(&world, false)
         world.kill("a")
-        world.adopt(from: "a", by: "b")
+        world.adopt(from: "a", by: "d")
         world.run(milliseconds: 4_500)
-        #expect(world.nodes["b"]?.plane.rooms["r"] != nil)
-        #expect(parents(world, of: "c").last == "b", "a home's own media comes directly")
-        world.run(milliseconds: 100)
+        #expect(world.nodes["d"]?.plane.rooms["r"] != nil)
+        #expect(parents(world, of: "c").suffix(2) == ["b", "d"])
+        #expect(parents(world, of: "d") == ["b"])
         #expect(world.warnings.filter { $0.contains("unknown") }.isEmpty)
     }
 
@@ -168,16 +217,44 @@ import Testing
         let now = world.now
         world.nodes["a"]?.plane.handOver("r", at: now)
         world.settle()
+        #expect(onward(world) == [["c"]], "the next home has yet to be told")
+        world.run(milliseconds: 4_100)
         #expect(handles(world, of: "a") == 0)
-        #expect(onward(world).last == [])
+        #expect(onward(world) == [["c"], []])
     }
 
-    @Test func `a list that is too long is refused`() throws {
+    @Test func `names that nobody has are left out, and what is no news is not told`() throws {
         var (world, _) = try call()
-        let names = (0...UnheardNodes.limit).map { "n\($0)" } + ["b"]
-        let bytes = JSON.compact(UnheardNodes(unheard: names))
-        world.nodes["a"]?.plane.receivePlaceEvents(bytes, from: "c", at: world.now)
-        world.settle()
-        #expect(onward(world).isEmpty)
+        let names = (0...100).map { "n\($0)" } + ["b", "a", "c"]
+        for _ in 0..<3 {
+            let bytes = JSON.compact(UnheardNodes(unheard: names))
+            world.nodes["a"]?.plane.receivePlaceEvents(bytes, from: "c", at: world.now)
+            world.settle()
+        }
+        #expect(onward(world) == [["c"]])
+        #expect(world.warnings == [#"a: node does not hear others ["c", "b"]"#])
+    }
+
+    @Test func `a node of an earlier version keeps its media for those that hear it`() throws {
+        var (world, _) = try call()
+        let sent = try #require(world.nodes["b"]).plane.placeFacts
+        var facts = try #require(JSON.sent(PlaceFacts.self, sent))
+        facts.feedsHomes = nil
+        world.nodes["a"]?.plane.takePlaceFacts(JSON.compact(facts), of: "b", at: world.now)
+        hear(&world, false)
+        #expect(parents(world, of: "c") == ["b"] && onward(world).isEmpty)
+    }
+
+    @Test func `a node that was never heard has two seconds`() throws {
+        var world = PlaceWorld("a", "b", "c")
+        world.nodes["c"]?.plane.losePlaces(at: "b", at: world.now)
+        _ = try world.done("room.create", ["room": "r"])
+        let stream = try world.join("p", by: "b", "0:video:sendonly").stream
+        try world.join("v", by: "c", "0:video:recvonly")
+        try world.watch("v", stream)
+        world.run(milliseconds: 1_900)
+        #expect(parents(world, of: "c") == ["b"])
+        world.run(milliseconds: 200)
+        #expect(parents(world, of: "c") == ["b", "a"])
     }
 }

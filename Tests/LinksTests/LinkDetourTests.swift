@@ -19,6 +19,8 @@ private struct LinkTriangle: ~Copyable {
     var now = Instant(nanoseconds: 1_000_000_000_000)
     /// Whether nothing passes between the first node and the last one.
     var isCut = false
+    /// Milliseconds that each datagram takes.
+    var delay: Int64 = 10
     var origin: LinkMedia
     var home: LinkMedia
     var far: LinkMedia
@@ -87,6 +89,12 @@ private struct LinkTriangle: ~Copyable {
         }
     }
 
+    /// Lets nothing pass by way of the home any longer.
+    mutating func stopPassing() {
+        home.apply(.link(.send(Self.passed, as: Self.name, to: [])), at: now)
+        home.apply(.link(.end(Self.passed)), at: now)
+    }
+
     /// Lets the stream pass by way of the home, or come directly again.
     mutating func pass(_ isPassed: Bool, rids: [String?] = [nil]) {
         var configuration = LinkWorld.configuration(.video, rids)
@@ -95,9 +103,6 @@ private struct LinkTriangle: ~Copyable {
             home.apply(.link(.receive(configuration, Self.name, from: "origin")), at: now)
             home.apply(.gate(Self.passed, open: true), at: now)
             home.apply(.link(.send(Self.passed, as: Self.name, to: ["far"])), at: now)
-        } else {
-            home.apply(.link(.send(Self.passed, as: Self.name, to: [])), at: now)
-            home.apply(.link(.end(Self.passed)), at: now)
         }
         configuration.id = LinkWorld.incoming
         let parent = isPassed ? "home" : "origin"
@@ -144,7 +149,7 @@ private struct LinkTriangle: ~Copyable {
     }
 
     private mutating func launch(_ transmits: [LinkTransmit], from node: Int) {
-        let due = now.advanced(milliseconds: 10)
+        let due = now.advanced(milliseconds: delay)
         for transmit in transmits {
             let to = Int(transmit.address.port)
             guard !isCut || node == 1 || to == 1 else { continue }
@@ -189,7 +194,6 @@ private struct LinkTriangle: ~Copyable {
         world.run(50)
         #expect(world.packets.map { Int64($0.timestamp) } == Array(65_500..<65_530))
         world.isCut = true
-        // The last ones before the detour are in the origin's history, and come by number.
         publish(&world, from: 65_530, milliseconds: 100)
         world.pass(true)
         publish(&world, from: 65_540, milliseconds: 400)
@@ -213,27 +217,30 @@ private struct LinkTriangle: ~Copyable {
         #expect(world.requests > asked)
     }
 
-    @Test func `it comes directly again without a gap, a repetition or a keyframe`() throws {
+    @Test(arguments: [10, 120])
+    func `it comes directly again without a gap, a repetition or a keyframe`(delay: Int64) throws {
         var world = try LinkTriangle()
+        world.delay = delay
         world.isCut = true
         world.pass(true)
-        world.run(100)
+        world.run(400)
         publish(&world, from: 1, milliseconds: 300, isKeyframe: true)
         #expect(world.home.counters.packetsOut > 0)
         world.isCut = false
         let asked = world.requests
         let before = world.packets.count
-        world.run(400) { world, step in
+        world.run(2_000) { world, step in
             if step == 100 { world.pass(false) }
+            if step == 1_100 { world.stopPassing() }
             if step % 10 == 0 { world.publish(31 + Int64(step / 10)) }
         }
-        world.run(200)
+        world.run(400)
         let numbers = world.packets[before...].map { Int64($0.timestamp) }.sorted()
-        #expect(numbers == Array((numbers.first ?? 0)...70))
+        #expect(numbers == Array((numbers.first ?? 0)...230))
         #expect(world.requests == asked)
         #expect(world.home.sending.isEmpty && world.home.receiving.isEmpty)
         let passed = world.home.counters.packetsOut
-        publish(&world, from: 71, milliseconds: 200)
+        publish(&world, from: 231, milliseconds: 200)
         #expect(world.home.counters.packetsOut == passed, "nothing passes by the home any longer")
     }
 

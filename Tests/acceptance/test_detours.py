@@ -75,7 +75,7 @@ async def test_a_stream_goes_another_way_where_two_nodes_do_not_hear_each_other(
         await expect.heard(viewer.peer, seen.audio, BOB["tone"], time.time())
         with capsys.disabled():
             print(f"\n{stack}: without a picture for {gap:.2f} s when the path was cut")
-        assert gap < 4
+        assert gap < 2.5
 
         # What holds at all nodes holds on the way, too.
         result = await room.call(
@@ -97,7 +97,7 @@ async def test_a_stream_goes_another_way_where_two_nodes_do_not_hear_each_other(
         frames = [one.time for one in await viewer.peer.frames(seen.video, healed)]
         with capsys.disabled():
             print(f"{stack}: longest gap {longest_gap(frames):.2f} s when it was mended")
-        assert longest_gap(frames) < 1
+        assert longest_gap(frames) < 0.5
         await expect.moving(viewer.peer, seen.video, BOB["hue"], time.time())
     for path in paths:
         await path.close()

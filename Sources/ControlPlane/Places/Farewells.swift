@@ -30,7 +30,7 @@ extension ControlPlane {
         places?.moves.settled = dues.first
         let commands = abandon(name, keepingWorkersFrom: first, at: now)
         guard !commands.isEmpty else { return }
-        endDetours(of: commands, at: now)
+        if let first = dues.first { endDetours(of: commands, by: first) }
         for due in dues {
             let farewell = Farewell(
                 due: due,

@@ -67,7 +67,7 @@ extension ControlPlane {
         post(&work, &places)
         self.places = places
         tellHome(home, message.place, work.events, at: now)
-        if work.lacksMedia { tellHearing(at: now) }
+        if work.lacksMedia { tellHearing() }
     }
 
     mutating func post(_ work: inout GuestWork, _ places: inout Places) {
@@ -188,7 +188,7 @@ extension ControlPlane {
             return true
         case .link(.media(let node, let isAlive)):
             places?.hearing.note(node, isHeard: isAlive, at: now)
-            tellHearing(at: now)
+            tellHearing()
             let fields = [("node", node), ("media", isAlive ? "up" : "down")]
             output.append(.log(.info, "link media", fields))
             return true

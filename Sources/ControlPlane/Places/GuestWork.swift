@@ -230,6 +230,7 @@ struct GuestWork {
                 &pools,
                 &routed
             )
+            places.hearing.expect(place.node, at: now)
             lacksMedia = lacksMedia || !places.hearing.hears(place.node)
             guard let routedMirror else { return }
             routed.worker.append(.mirror(routedMirror))

@@ -20,6 +20,7 @@ extension ControlPlane {
         expireMoves(at: now)
         expireOrphans(at: now)
         expireHearing(at: now)
+        expireDetours(at: now)
         guard let places else { return }
         for (name, node) in places.nodes.sorted(by: { $0.key < $1.key }) {
             guard let due = node.due, due <= now else { continue }

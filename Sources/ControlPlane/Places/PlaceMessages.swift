@@ -13,6 +13,9 @@ struct PlaceFacts: Codable {
     var transports: Int
     var publications: Int
     var slots: Int
+    /// Whether homes get media of its publishers for other nodes; those of an earlier version leave
+    /// it out.
+    var feedsHomes: Bool?
 
     static let version = 2
     static let workerLimit = 256

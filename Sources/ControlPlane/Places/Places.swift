@@ -13,6 +13,8 @@ struct Places {
         /// Whether it was lost so lately that its last leases may not be over: nothing that it
         /// would have to know takes effect before.
         var isLeaving = false
+        /// Whether homes get media of its publishers for other nodes.
+        var feedsHomes = false
         /// Fences that it has not passed, with the times at which they were sent.
         var awaited: [UInt64: [Int: Instant]] = [:]
         /// Fences that were given up, with the places that have not passed them.
@@ -77,11 +79,13 @@ struct Places {
     static let firstDenial: UInt64 = 1 << 62
 
     /// Time of the next look at fences that are awaited, at rooms that are taken over, at guests of
-    /// lost homes, at participants that are to move, and at nodes that are heard again.
+    /// lost homes, at participants that are to move, at what is heard, and at what passes by way of this
+    /// home for a little longer.
     var deadline: Instant? {
         let fences = nodes.values.lazy.compactMap(\.due).min()
         let others = adoptions.values.map(\.until) + guests.lost.values.compactMap(\.until)
-        return ([fences, moves.deadline, hearing.deadline].compactMap(\.self) + others).min()
+        let own = [fences, moves.deadline, hearing.deadline, detours.deadline]
+        return (own.compactMap(\.self) + others).min()
     }
 }
 
@@ -276,7 +280,8 @@ extension ControlPlane {
                 workers: shared.locals,
                 transports: pools.transports.available,
                 publications: pools.publications.available,
-                slots: pools.slots.available
+                slots: pools.slots.available,
+                feedsHomes: true
             )
         )
     }
@@ -296,10 +301,8 @@ extension ControlPlane {
                 slots: facts.slots
             )
         )
-        guard let known = places?.nodes[node], !known.isConnected else {
-            places?.nodes[node, default: Places.Node()].isConnected = true
-            return
-        }
+        places?.nodes[node, default: Places.Node()].feedsHomes = facts.feedsHomes == true
+        guard let known = places?.nodes[node], !known.isConnected else { return }
         places?.nodes[node]?.isConnected = true
         // It gets leases when it has passed a first fence, for which it has as long as others.
         if !known.isLeaving, known.deniedAt != nil { places?.nodes[node]?.deniedAt = now }
@@ -313,7 +316,8 @@ extension ControlPlane {
         guard let remote = shared.remote else { return }
         shared.losePlaces(at: node)
         stopAsking(node)
-        places?.detours.set([], unheardBy: node)
+        _ = places?.detours.set([], unheardBy: node)
+        places?.hearing.forget(node)
         endTransports(in: Set(remote.places(at: node)), of: node, at: now)
     }
 

@@ -136,14 +136,15 @@ extension Room {
     ) {
         var configuration = track.configuration
         configuration.id = mirror.id
-        if mirror.lastSent.configuration != configuration {
-            mirror.lastSent.configuration = configuration
+        let before = mirror.lastSent
+        // First both: what is told of the one must not say what the other was.
+        mirror.lastSent.configuration = configuration
+        mirror.lastSent.open = track.gate ?? false
+        if before.configuration != configuration {
             transaction.tell(worker, .mirror(mirror.lastSent))
         }
-        let open = track.gate ?? false
-        if mirror.lastSent.open != open {
-            mirror.lastSent.open = open
-            transaction.tell(worker, .gate(mirror.id, open: open))
+        if before.open != mirror.lastSent.open {
+            transaction.tell(worker, .gate(mirror.id, open: mirror.lastSent.open))
         }
     }
 
