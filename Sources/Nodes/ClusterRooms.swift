@@ -288,14 +288,7 @@ extension Cluster {
 
     /// Compares a room's record with this node's claim.
     mutating func reconcile(_ room: String, revision: UInt64, isWiped: Bool, at now: Instant) {
-        guard let hold = holds[room] else {
-            // A claim that was given up when the broker did not answer in time.
-            if let known = directory[room], isOwn(known.record), known.record.goesOn {
-                holds[room] = Hold(term: known.record.term, exists: false, stage: .releasing)
-                pursue(room, at: now)
-            }
-            return
-        }
+        guard let hold = holds[room] else { return freeUnclaimed(room, at: now) }
         if directory[room] == nil { holds[room]?.revision = isWiped ? nil : revision }
         if hold.stage == .restoring {
             // Another node may have taken the room from this one meanwhile.
@@ -327,6 +320,14 @@ extension Cluster {
         }
     }
 
+    /// Frees a name that the registry shows as this node's though its claim was given up, as the
+    /// broker did not answer in time.
+    private mutating func freeUnclaimed(_ room: String, at now: Instant) {
+        guard let known = directory[room], isOwn(known.record), known.record.goesOn else { return }
+        holds[room] = Hold(term: known.record.term, exists: false, stage: .releasing)
+        pursue(room, at: now)
+    }
+
     /// Refuses a call for a room that nobody has yet; a subscription does without that room.
     private mutating func refuse(_ call: PendingCall, without room: String, at now: Instant) {
         guard call.isToSubscribe, case .here(let connection) = call.origin else {
@@ -344,6 +345,8 @@ extension Cluster {
             } else if case .claiming(let until?) = hold.stage, until <= now, !hold.exists {
                 holds[room] = nil
                 for call in hold.waiting { refuse(call, .registryAway()) }
+                // The record may have come, and only the answer to its write is missing.
+                freeUnclaimed(room, at: now)
             } else if hold.waiting.contains(where: { !$0.asksForPeer }),
                 hold.isLate(at: now, isSynced: isSynced)
             {

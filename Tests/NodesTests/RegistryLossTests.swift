@@ -94,6 +94,19 @@ import Testing
         #expect(world["a"].cluster.counters.roomsLost == 1)
     }
 
+    /// The loss of answers decides by seed what of the claim was stored.
+    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    func `no record is left of a claim that was given up without an answer`(seed: UInt64) {
+        let world = NodeWorld(["a", "b"], seed: seed)
+        world.lossChance = 1
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 3_200)
+        world.lossChance = 0
+        world.run(milliseconds: 6_000)
+        #expect(world.replies("a").count == 1)
+        #expect(world.recordedHome(of: "r") == world.homes(of: "r").first)
+    }
+
     @Test func `lost writes are written again`() {
         let world = NodeWorld(["a", "b"], seed: 7)
         world.lossChance = 0.4
