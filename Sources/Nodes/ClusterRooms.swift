@@ -301,12 +301,12 @@ extension Cluster {
         if case .leaving = hold.stage, hasLeft(room) { return letGo(room, at: now) }
         guard hold.stage == .held else { return pursue(room, at: now) }
         guard let known = directory[room] else {
-            if isWiped {
-                holds[room]?.stage = .claiming(until: nil)
-                return pursue(room, at: now)
-            }
             // Somebody has removed the record of a room that had ended.
-            return revision > hold.revision ?? 0 ? yield(room, at: now) : ()
+            if !isWiped, revision > hold.revision ?? 0 { return yield(room, at: now) }
+            // In another bucket it was one of others, and its revision says nothing of this room.
+            guard isWiped || registry.snapshot != nil else { return }
+            holds[room]?.stage = .claiming(until: nil)
+            return pursue(room, at: now)
         }
         if isOwn(known.record), known.record.isLeft == true {
             letGo(room, at: now)
