@@ -29,7 +29,7 @@ final class NodeWorld {
         var interests: [UInt64: Set<String>?] = [:]
         /// Lines that each connection was sent.
         var inbox: [UInt64: [Line]] = [:]
-        /// Joins that were executed, by room and participant.
+        /// Joins that were executed and not given up unsaved, by room and participant.
         var joins: [String: Int] = [:]
         var isDead = false
         var stoppedUntil: Instant?

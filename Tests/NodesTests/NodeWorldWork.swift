@@ -41,10 +41,10 @@ extension NodeWorld {
                 }
             }
         case .endRoom(let room): close(room, node)
-        case .abandonRoom(let room): forget(room, node)
+        case .abandonRoom(let room): giveUp(room, node)
         case .letGo(let room):
             node.placed.append("let go \(room)")
-            forget(room, node)
+            giveUp(room, node)
         case .adopt(let taken): adopt(taken, node)
         case .event(let room, let seq, let name, let line):
             for (connection, rooms) in node.interests where rooms?.contains(room) != false {
@@ -143,6 +143,20 @@ extension NodeWorld {
         node.rooms[room] = nil
         node.records[room] = nil
         tell(RoomClosed.event, room, seq, node, removed, reply: reply)
+    }
+
+    /// Forgets a room that others have, with its joins that no journal has.
+    ///
+    /// These have not happened, so that the calls go to the room's next home, which may be this
+    /// node once more.
+    private func giveUp(_ room: String, _ node: Node) {
+        forget(room, node)
+        let saved = JournalContents((journals[room] ?? []).map(\.bytes))?.records ?? [:]
+        let undone = node.joins.keys.filter { key in
+            let parts = key.split(separator: "/").map(String.init)
+            return parts.first == room && saved["p/\(parts.last ?? "")"] == nil
+        }
+        for key in undone { node.joins[key] = nil }
     }
 
     /// Forgets a room that goes on elsewhere.
