@@ -34,15 +34,15 @@ extension Cluster {
         case .leave(let room): noteLeft(room, outcome, at: now)
         case .bury(let room): noteBuried(room, outcome, at: now)
         case .check(let room):
-            noteRead(room, outcome, at: now)
+            noteRead(room, outcome, number, at: now)
             noteChecked(room, outcome, at: now)
         case .lookup(let room):
-            noteRead(room, outcome, at: now)
+            noteRead(room, outcome, number, at: now)
             finishLookup(room, outcome, at: now)
         case .tidy: registry.tidying -= 1
         case .journalEnd(let room): noteJournalEnd(room, outcome, at: now)
         case .verify(let room):
-            noteRead(room, outcome, at: now)
+            noteRead(room, outcome, number, at: now)
             noteVerified(room, outcome, at: now)
         case .journal(let room): noteJournal(room, outcome, at: now)
         case .fence(let room): noteFenced(room, outcome, at: now)
@@ -50,11 +50,18 @@ extension Cluster {
         }
     }
 
-    private mutating func noteRead(_ room: String, _ outcome: RegistryOutcome, at now: Instant) {
+    private mutating func noteRead(
+        _ room: String,
+        _ outcome: RegistryOutcome,
+        _ number: UInt64,
+        at now: Instant
+    ) {
         switch outcome {
         case .found(let revision, let value):
             note(RegistryKey.room(room).text, revision, value, at: now)
         case .absent:
+            // A record that was noted since the question may be newer than this answer.
+            guard directory[room].map({ $0.number < number }) ?? true else { return }
             directory[room] = nil
             holds[room]?.revision = nil
         case .stored, .conflict, .journal, .failed: break
@@ -174,7 +181,12 @@ extension Cluster {
         if let before, isOld, revision < before.revision { return }
         directory[room] = record.map { record in
             let endedSince = record.ended ? before?.endedSince ?? now : nil
-            return KnownRoom(record: record, revision: revision, endedSince: endedSince)
+            return KnownRoom(
+                record: record,
+                revision: revision,
+                number: lastNumber,
+                endedSince: endedSince
+            )
         }
         // While this node still lets it go, `letGo` tells where its events go on.
         let isLeft = before?.record.isLeft == true && holds[room]?.exists != true

@@ -5,6 +5,8 @@ package import RTP
 struct KnownRoom {
     var record: RoomRecord
     var revision: UInt64
+    /// Number of the last request before the record was noted.
+    var number: UInt64
     /// Time at which the record was seen as ended.
     var endedSince: Instant?
 }
