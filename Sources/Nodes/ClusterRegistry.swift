@@ -234,10 +234,10 @@ extension Cluster {
         }
         registry.syncedSince = registry.syncedSince ?? now
         let rooms = Set(directory.keys).union(holds.keys)
-        for room in rooms where !met.contains(RegistryKey.room(room).text) {
+        for room in rooms.sorted() where !met.contains(RegistryKey.room(room).text) {
             noteRoom(room, nil, 0, isWiped: true, at: now)
         }
-        for room in holds.keys { pursue(room, at: now) }
+        for room in holds.keys.sorted() { pursue(room, at: now) }
     }
 
     mutating func write(
@@ -259,7 +259,8 @@ extension Cluster {
         guard isSynced, members.isCurrent(at: now) else { return }
         tidyPeers()
         let isFirst = members.alive.first == setup.name
-        for (room, known) in directory where registry.tidying < Self.tidyingLimit {
+        let over = directory.filter { $0.value.endedSince != nil || orphans[$0.key] != nil }
+        for (room, known) in over.inOrder() where registry.tidying < Self.tidyingLimit {
             let isMine = known.record.home == setup.name && known.record.boot != setup.boot
             guard isFirst || isMine, holds[room] == nil else { continue }
             if let since = known.endedSince {
@@ -274,8 +275,8 @@ extension Cluster {
             }
         }
         guard isFirst else { return }
-        for (name, member) in members.table where member.isLost {
-            guard now.milliseconds(since: member.changed) >= Self.keepMilliseconds else { continue }
+        for (name, member) in members.table.inOrder(where: \.isLost)
+        where now.milliseconds(since: member.changed) >= Self.keepMilliseconds {
             tidy(.member(name), nil as MemberRecord?, member.revision)
         }
     }

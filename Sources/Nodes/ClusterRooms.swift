@@ -53,6 +53,9 @@ struct Hold {
 }
 
 extension Hold {
+    /// Whether time brings something to do for it.
+    fileprivate var hasWork: Bool { stage != .held || retry != nil || !waiting.isEmpty }
+
     /// Whether calls have waited long enough, as the registry does not answer.
     fileprivate func isLate(at now: Instant, isSynced: Bool) -> Bool {
         switch stage {
@@ -221,7 +224,8 @@ extension Cluster {
             if case .reply(let guest, let line) = item.output { replies[guest] = line }
         }
         let written = journal?.written ?? 0
-        for (number, guest) in guests where guest.call?.room == room {
+        // They keep their order at the new home.
+        for (number, guest) in guests.inOrder(where: { $0.call?.room == room }) {
             let isStored = guest.hasChanged && guest.change <= journal?.stored ?? 0
             if isStored, let line = replies[number] {
                 finishAnswer(number, line, isStored: true)
@@ -341,7 +345,7 @@ extension Cluster {
     }
 
     mutating func expireHolds(at now: Instant) {
-        for (room, hold) in holds {
+        for (room, hold) in holds.inOrder(where: \.hasWork) {
             if case .leaving(let until) = hold.stage, until <= now {
                 stay(room, at: now)
             } else if case .claiming(let until?) = hold.stage, until <= now, !hold.exists {

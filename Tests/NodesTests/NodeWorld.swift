@@ -162,9 +162,9 @@ final class NodeWorld {
 
     func breakLinks(of name: NodeName, after milliseconds: Int64 = 0) {
         after(milliseconds: milliseconds) { [self] in
-            for pair in linked where pair.contains(name) {
-                linked.remove(pair)
-                for node in pair { report(node, pair.first { $0 != node }, isUp: false) }
+            for other in nodes.keys.sorted() where linked.remove([name, other]) != nil {
+                report(name, other, isUp: false)
+                report(other, name, isUp: false)
             }
         }
     }

@@ -239,7 +239,7 @@ extension NodeWorld {
     private func subscribe(_ request: IPCRequest, _ connection: UInt64, _ node: Node) {
         guard let params = try? request.params(EventsSubscribe.Params.self) else { return }
         var replay: [ReplayedEvent] = []
-        for (room, seq) in params.since ?? [:] {
+        for (room, seq) in (params.since ?? [:]).sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             let kept = node.journal[room.rawValue] ?? [:]
             let last = kept.keys.max() ?? 0
             let resync = Line(text: Self.event(Resync.event, room.rawValue, last, node))
