@@ -71,7 +71,7 @@ extension Cluster {
         subscription.positions = beginning(of: subscription, after: before, at: now)
         subscriptions[connection] = subscription
         let homes = homes(for: subscription.interest, at: now)
-        for (node, attachment) in before?.attachments ?? [:]
+        for (node, attachment) in before?.attachments.inOrder() ?? []
         where attachment.isAsked && !homes.contains(node) {
             emit(.send(node, .closed(connection: connection)))
         }
@@ -215,7 +215,7 @@ extension Cluster {
 
     /// Attaches the connections that want a room's events and do not get those of its node.
     mutating func attachAll(to node: NodeName, for room: String, at now: Instant) {
-        for (connection, subscription) in subscriptions
+        for (connection, subscription) in subscriptions.inOrder()
         where subscription.interest.includes(room: room) {
             guard let attachment = subscription.attachments[node] else {
                 subscriptions[connection]?.attachments[node] = .init(beginning: .allOfRooms)
@@ -233,7 +233,7 @@ extension Cluster {
 
     /// Attaches connections again after the link was lost.
     mutating func attachAll(to node: NodeName, at now: Instant) {
-        for connection in subscriptions.keys { attach(connection, to: node, at: now) }
+        for connection in subscriptions.keys.sorted() { attach(connection, to: node, at: now) }
     }
 
     mutating func detachAll(from node: NodeName) {
@@ -252,7 +252,7 @@ extension Cluster {
     }
 
     mutating func expireSubscriptions(at now: Instant) {
-        for (connection, subscription) in subscriptions {
+        for (connection, subscription) in subscriptions.inOrder(where: { $0.replyBy != nil }) {
             guard let end = subscription.replyBy, end <= now else { continue }
             finishSubscribe(connection, at: now)
         }
@@ -261,7 +261,7 @@ extension Cluster {
     /// Forgets a closed connection of this node.
     package mutating func connectionClosed(_ connection: UInt64) {
         guard let subscription = subscriptions.removeValue(forKey: connection) else { return }
-        for (node, attachment) in subscription.attachments where attachment.isAsked {
+        for (node, attachment) in subscription.attachments.inOrder() where attachment.isAsked {
             if peers[node]?.link == .up { emit(.send(node, .closed(connection: connection))) }
         }
     }
@@ -347,7 +347,7 @@ extension Cluster {
     package mutating func send(_ line: [UInt8], _ name: String, in room: String, seq: UInt64) {
         journaling.released[room]?[seq] = nil
         if journaling.released[room]?.isEmpty == true { journaling.released[room] = nil }
-        for (node, peer) in peers where peer.link == .up && !peer.interests.isEmpty {
+        for (node, peer) in peers.inOrder(where: { $0.link == .up && !$0.interests.isEmpty }) {
             let connections = peer.interests.filter { $0.value.includes(name, in: room) }.keys
             guard !connections.isEmpty else { continue }
             counters.eventsSent &+= 1

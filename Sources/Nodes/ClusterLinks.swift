@@ -183,9 +183,8 @@ extension Cluster {
     /// There are two signs of it: nobody listens at its port, and it writes no record, which a home
     /// does that is cut off from this node alone.
     mutating func prolongLeases(at now: Instant) {
-        for (node, peer) in peers
-        where peer.isRefused && !peer.isProlonged && peer.guests != nil {
-            guard members.isSilent(node, at: now) else { continue }
+        let refused = peers.inOrder { $0.isRefused && !$0.isProlonged && $0.guests != nil }
+        for (node, _) in refused where members.isSilent(node, at: now) {
             peers[node]?.isProlonged = true
             emit(.prolong(node))
         }
@@ -257,8 +256,7 @@ extension Cluster {
     ///
     /// Those about rooms wait for the new home, which knows whether they took effect.
     mutating func failCalls(to node: NodeName, exceptOf boot: String?, at now: Instant) {
-        for (number, call) in (peers[node]?.calls ?? [:]).sorted(by: { $0.key < $1.key })
-        where call.boot != boot {
+        for (number, call) in peers[node]?.calls.inOrder(where: { $0.boot != boot }) ?? [] {
             peers[node]?.remove(number)
             if let subscriber = call.subscriber {
                 forgetQuestion(number, of: subscriber, to: node)
@@ -288,8 +286,8 @@ extension Cluster {
         for node in members.alive where node != setup.name && peers[node] == nil {
             peers[node] = Peer()
         }
-        for (node, peer) in peers {
-            for (number, call) in peer.calls {
+        for (node, peer) in peers.inOrder() {
+            for (number, call) in peer.calls.inOrder(where: { $0.waitingSince != nil }) {
                 guard let since = call.waitingSince,
                     now.milliseconds(since: since) >= Self.linkMilliseconds
                 else { continue }

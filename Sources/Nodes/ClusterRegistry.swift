@@ -34,15 +34,15 @@ extension Cluster {
         case .leave(let room): noteLeft(room, outcome, at: now)
         case .bury(let room): noteBuried(room, outcome, at: now)
         case .check(let room):
-            noteRead(room, outcome, at: now)
+            noteRead(room, outcome, number, at: now)
             noteChecked(room, outcome, at: now)
         case .lookup(let room):
-            noteRead(room, outcome, at: now)
+            noteRead(room, outcome, number, at: now)
             finishLookup(room, outcome, at: now)
         case .tidy: registry.tidying -= 1
         case .journalEnd(let room): noteJournalEnd(room, outcome, at: now)
         case .verify(let room):
-            noteRead(room, outcome, at: now)
+            noteRead(room, outcome, number, at: now)
             noteVerified(room, outcome, at: now)
         case .journal(let room): noteJournal(room, outcome, at: now)
         case .fence(let room): noteFenced(room, outcome, at: now)
@@ -50,11 +50,18 @@ extension Cluster {
         }
     }
 
-    private mutating func noteRead(_ room: String, _ outcome: RegistryOutcome, at now: Instant) {
+    private mutating func noteRead(
+        _ room: String,
+        _ outcome: RegistryOutcome,
+        _ number: UInt64,
+        at now: Instant
+    ) {
         switch outcome {
         case .found(let revision, let value):
             note(RegistryKey.room(room).text, revision, value, at: now)
         case .absent:
+            // A record that was noted since the question may be newer than this answer.
+            guard directory[room].map({ $0.number < number }) ?? true else { return }
             directory[room] = nil
             holds[room]?.revision = nil
         case .stored, .conflict, .journal, .failed: break
@@ -174,7 +181,12 @@ extension Cluster {
         if let before, isOld, revision < before.revision { return }
         directory[room] = record.map { record in
             let endedSince = record.ended ? before?.endedSince ?? now : nil
-            return KnownRoom(record: record, revision: revision, endedSince: endedSince)
+            return KnownRoom(
+                record: record,
+                revision: revision,
+                number: lastNumber,
+                endedSince: endedSince
+            )
         }
         // While this node still lets it go, `letGo` tells where its events go on.
         let isLeft = before?.record.isLeft == true && holds[room]?.exists != true
@@ -222,10 +234,10 @@ extension Cluster {
         }
         registry.syncedSince = registry.syncedSince ?? now
         let rooms = Set(directory.keys).union(holds.keys)
-        for room in rooms where !met.contains(RegistryKey.room(room).text) {
+        for room in rooms.sorted() where !met.contains(RegistryKey.room(room).text) {
             noteRoom(room, nil, 0, isWiped: true, at: now)
         }
-        for room in holds.keys { pursue(room, at: now) }
+        for room in holds.keys.sorted() { pursue(room, at: now) }
     }
 
     mutating func write(
@@ -247,7 +259,8 @@ extension Cluster {
         guard isSynced, members.isCurrent(at: now) else { return }
         tidyPeers()
         let isFirst = members.alive.first == setup.name
-        for (room, known) in directory where registry.tidying < Self.tidyingLimit {
+        let over = directory.filter { $0.value.endedSince != nil || orphans[$0.key] != nil }
+        for (room, known) in over.inOrder() where registry.tidying < Self.tidyingLimit {
             let isMine = known.record.home == setup.name && known.record.boot != setup.boot
             guard isFirst || isMine, holds[room] == nil else { continue }
             if let since = known.endedSince {
@@ -262,8 +275,8 @@ extension Cluster {
             }
         }
         guard isFirst else { return }
-        for (name, member) in members.table where member.isLost {
-            guard now.milliseconds(since: member.changed) >= Self.keepMilliseconds else { continue }
+        for (name, member) in members.table.inOrder(where: \.isLost)
+        where now.milliseconds(since: member.changed) >= Self.keepMilliseconds {
             tidy(.member(name), nil as MemberRecord?, member.revision)
         }
     }

@@ -5,6 +5,8 @@ package import RTP
 struct KnownRoom {
     var record: RoomRecord
     var revision: UInt64
+    /// Number of the last request before the record was noted.
+    var number: UInt64
     /// Time at which the record was seen as ended.
     var endedSince: Instant?
 }
@@ -53,6 +55,9 @@ struct Hold {
 }
 
 extension Hold {
+    /// Whether time brings something to do for it.
+    fileprivate var hasWork: Bool { stage != .held || retry != nil || !waiting.isEmpty }
+
     /// Whether calls have waited long enough, as the registry does not answer.
     fileprivate func isLate(at now: Instant, isSynced: Bool) -> Bool {
         switch stage {
@@ -221,7 +226,8 @@ extension Cluster {
             if case .reply(let guest, let line) = item.output { replies[guest] = line }
         }
         let written = journal?.written ?? 0
-        for (number, guest) in guests where guest.call?.room == room {
+        // They keep their order at the new home.
+        for (number, guest) in guests.inOrder(where: { $0.call?.room == room }) {
             let isStored = guest.hasChanged && guest.change <= journal?.stored ?? 0
             if isStored, let line = replies[number] {
                 finishAnswer(number, line, isStored: true)
@@ -290,14 +296,7 @@ extension Cluster {
 
     /// Compares a room's record with this node's claim.
     mutating func reconcile(_ room: String, revision: UInt64, isWiped: Bool, at now: Instant) {
-        guard let hold = holds[room] else {
-            // A claim that was given up when the broker did not answer in time.
-            if let known = directory[room], isOwn(known.record), known.record.goesOn {
-                holds[room] = Hold(term: known.record.term, exists: false, stage: .releasing)
-                pursue(room, at: now)
-            }
-            return
-        }
+        guard let hold = holds[room] else { return freeUnclaimed(room, at: now) }
         if directory[room] == nil { holds[room]?.revision = isWiped ? nil : revision }
         if hold.stage == .restoring {
             // Another node may have taken the room from this one meanwhile.
@@ -310,12 +309,12 @@ extension Cluster {
         if case .leaving = hold.stage, hasLeft(room) { return letGo(room, at: now) }
         guard hold.stage == .held else { return pursue(room, at: now) }
         guard let known = directory[room] else {
-            if isWiped {
-                holds[room]?.stage = .claiming(until: nil)
-                return pursue(room, at: now)
-            }
             // Somebody has removed the record of a room that had ended.
-            return revision > hold.revision ?? 0 ? yield(room, at: now) : ()
+            if !isWiped, revision > hold.revision ?? 0 { return yield(room, at: now) }
+            // In another bucket it was one of others, and its revision says nothing of this room.
+            guard isWiped || registry.snapshot != nil else { return }
+            holds[room]?.stage = .claiming(until: nil)
+            return pursue(room, at: now)
         }
         if isOwn(known.record), known.record.isLeft == true {
             letGo(room, at: now)
@@ -329,6 +328,14 @@ extension Cluster {
         }
     }
 
+    /// Frees a name that the registry shows as this node's though its claim was given up, as the
+    /// broker did not answer in time.
+    private mutating func freeUnclaimed(_ room: String, at now: Instant) {
+        guard let known = directory[room], isOwn(known.record), known.record.goesOn else { return }
+        holds[room] = Hold(term: known.record.term, exists: false, stage: .releasing)
+        pursue(room, at: now)
+    }
+
     /// Refuses a call for a room that nobody has yet; a subscription does without that room.
     private mutating func refuse(_ call: PendingCall, without room: String, at now: Instant) {
         guard call.isToSubscribe, case .here(let connection) = call.origin else {
@@ -340,12 +347,14 @@ extension Cluster {
     }
 
     mutating func expireHolds(at now: Instant) {
-        for (room, hold) in holds {
+        for (room, hold) in holds.inOrder(where: \.hasWork) {
             if case .leaving(let until) = hold.stage, until <= now {
                 stay(room, at: now)
             } else if case .claiming(let until?) = hold.stage, until <= now, !hold.exists {
                 holds[room] = nil
                 for call in hold.waiting { refuse(call, .registryAway()) }
+                // The record may have come, and only the answer to its write is missing.
+                freeUnclaimed(room, at: now)
             } else if hold.waiting.contains(where: { !$0.asksForPeer }),
                 hold.isLate(at: now, isSynced: isSynced)
             {

@@ -60,7 +60,7 @@ extension Cluster {
     mutating func expireOrphans(at now: Instant) {
         var places = load.places
         if !orphans.isEmpty { places -= holds.values.count { $0.takesOver && !$0.exists } }
-        for (room, orphan) in orphans {
+        for (room, orphan) in orphans.inOrder() {
             guard isOrphan(room, at: now) else {
                 let waiting = orphans.removeValue(forKey: room)?.waiting ?? []
                 for (call, _) in waiting { route(call, at: now) }
@@ -171,7 +171,9 @@ extension Cluster {
         guard call.request.method == EventsSubscribe.name,
             let asked = call.request.params["since"], case .object(let since) = asked
         else { return nil }
-        return since.keys.first { holds[$0]?.takesOver == true && holds[$0]?.exists == false }
+        return since.keys.sorted().first {
+            holds[$0]?.takesOver == true && holds[$0]?.exists == false
+        }
     }
 
     /// Notes whether the control plane goes on with a room.
@@ -194,7 +196,7 @@ extension Cluster {
         counters.roomsTakenOver &+= 1
         holds[room]?.told = events.last?.seq ?? 0
         let last = lastSeen(room)
-        for (connection, subscription) in subscriptions {
+        for (connection, subscription) in subscriptions.inOrder() {
             // It is answered with what it asks for.
             let asks = subscription.params.since?[RoomID(room)] != nil
             guard subscription.isBegun || !asks else { continue }

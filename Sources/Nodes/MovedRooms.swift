@@ -21,7 +21,7 @@ extension Cluster {
             time: unixTime,
             audience: .all
         )
-        for (connection, subscription) in subscriptions
+        for (connection, subscription) in subscriptions.inOrder()
         where subscription.interest.includes(RoomClosed.event, in: room) {
             deliver(line, to: connection)
         }
@@ -66,7 +66,7 @@ extension Cluster {
         guard home != setup.name else { return }
         peers[home, default: Peer()].closed.remove(room)
         guard let boot = members[home]?.record.boot else { return }
-        for (connection, subscription) in subscriptions
+        for (connection, subscription) in subscriptions.inOrder()
         where subscription.interest.includes(room: room)
             && subscription.attachments[home]?.isAsked == true
         {

@@ -34,6 +34,20 @@ import Testing
         #expect(world.replies("b").sorted() == ["already-exists", "no-such-room"])
     }
 
+    /// The broker reads before the claim and answers after it, for some of the seeds.
+    @Test(arguments: 1...40 as ClosedRange<UInt64>)
+    func `an old answer that there is no record does not hide a new one`(seed: UInt64) {
+        let world = NodeWorld(["a"], seed: seed)
+        world.call("a", "room.get", ["room": "r"], id: 1)
+        world.call("a", "room.create", ["room": "r"], id: 2)
+        world.run(milliseconds: 100)
+        #expect(world.recordedHome(of: "r") == "a")
+        world.call("a", "room.close", ["room": "r"], id: 3)
+        world.run(milliseconds: 1_000)
+        #expect(world.homes(of: "r") == [])
+        #expect(world.recordedHome(of: "r") == nil)
+    }
+
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
     func `of nodes that claim a name at once one gets it`(seed: UInt64) {
         let world = NodeWorld(["a", "b", "c"], seed: seed)

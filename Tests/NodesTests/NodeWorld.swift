@@ -29,7 +29,7 @@ final class NodeWorld {
         var interests: [UInt64: Set<String>?] = [:]
         /// Lines that each connection was sent.
         var inbox: [UInt64: [Line]] = [:]
-        /// Joins that were executed, by room and participant.
+        /// Joins that were executed and not given up unsaved, by room and participant.
         var joins: [String: Int] = [:]
         var isDead = false
         var stoppedUntil: Instant?
@@ -181,9 +181,9 @@ final class NodeWorld {
 
     func breakLinks(of name: NodeName, after milliseconds: Int64 = 0) {
         after(milliseconds: milliseconds) { [self] in
-            for pair in linked where pair.contains(name) {
-                linked.remove(pair)
-                for node in pair { report(node, pair.first { $0 != node }, isUp: false) }
+            for other in nodes.keys.sorted() where linked.remove([name, other]) != nil {
+                report(name, other, isUp: false)
+                report(other, name, isUp: false)
             }
         }
     }

@@ -41,10 +41,10 @@ extension NodeWorld {
                 }
             }
         case .endRoom(let room): close(room, node)
-        case .abandonRoom(let room): forget(room, node)
+        case .abandonRoom(let room): giveUp(room, node)
         case .letGo(let room):
             node.placed.append("let go \(room)")
-            forget(room, node)
+            giveUp(room, node)
         case .adopt(let taken): adopt(taken, node)
         case .event(let room, let seq, let name, let line):
             for (connection, rooms) in node.interests where rooms?.contains(room) != false {
@@ -145,6 +145,20 @@ extension NodeWorld {
         tell(RoomClosed.event, room, seq, node, removed, reply: reply)
     }
 
+    /// Forgets a room that others have, with its joins that no journal has.
+    ///
+    /// These have not happened, so that the calls go to the room's next home, which may be this
+    /// node once more.
+    private func giveUp(_ room: String, _ node: Node) {
+        forget(room, node)
+        let saved = JournalContents((journals[room] ?? []).map(\.bytes))?.records ?? [:]
+        let undone = node.joins.keys.filter { key in
+            let parts = key.split(separator: "/").map(String.init)
+            return parts.first == room && saved["p/\(parts.last ?? "")"] == nil
+        }
+        for key in undone { node.joins[key] = nil }
+    }
+
     /// Forgets a room that goes on elsewhere.
     private func forget(_ room: String, _ node: Node) {
         node.rooms[room] = nil
@@ -225,7 +239,7 @@ extension NodeWorld {
     private func subscribe(_ request: IPCRequest, _ connection: UInt64, _ node: Node) {
         guard let params = try? request.params(EventsSubscribe.Params.self) else { return }
         var replay: [ReplayedEvent] = []
-        for (room, seq) in params.since ?? [:] {
+        for (room, seq) in (params.since ?? [:]).sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             let kept = node.journal[room.rawValue] ?? [:]
             let last = kept.keys.max() ?? 0
             let resync = Line(text: Self.event(Resync.event, room.rawValue, last, node))

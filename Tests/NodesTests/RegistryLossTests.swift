@@ -76,6 +76,25 @@ import Testing
         #expect(world.replies("b", connection: 2) == ["ok at a"])
     }
 
+    @Test func `a room is claimed again where others had its name and left it after a wipe`() {
+        let world = NodeWorld(["a", "b"])
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 20_000)
+        // a sees nothing of the new bucket until b is done.
+        world.cut("a", true)
+        world.wipe()
+        world.run(milliseconds: 200)
+        world.call("b", "room.create", ["room": "r"], id: 1)
+        world.run(milliseconds: 400)
+        world.call("b", "room.close", ["room": "r"], id: 2)
+        world.run(milliseconds: 400)
+        #expect(world.replies("b") == ["ok at b", "ok at b"])
+        world.cut("a", false)
+        world.run(milliseconds: 5_000)
+        #expect(world.homes(of: "r") == ["a"])
+        #expect(world.recordedHome(of: "r") == "a")
+    }
+
     @Test func `of two homes after a wipe the lower term ends`() {
         let world = NodeWorld(["a", "b", "c"])
         world.call("a", "room.create", ["room": "r"])
@@ -92,6 +111,19 @@ import Testing
         #expect(world.homes(of: "r") == ["b"])
         #expect(world.recordedHome(of: "r") == "b")
         #expect(world["a"].cluster.counters.roomsLost == 1)
+    }
+
+    /// The loss of answers decides by seed what of the claim was stored.
+    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    func `no record is left of a claim that was given up without an answer`(seed: UInt64) {
+        let world = NodeWorld(["a", "b"], seed: seed)
+        world.lossChance = 1
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 3_200)
+        world.lossChance = 0
+        world.run(milliseconds: 6_000)
+        #expect(world.replies("a").count == 1)
+        #expect(world.recordedHome(of: "r") == world.homes(of: "r").first)
     }
 
     @Test func `lost writes are written again`() {

@@ -83,6 +83,28 @@ import Testing
         #expect(present?.sorted() == ["p/x", "p/y"])
     }
 
+    @Test func `a call that was given up unsaved may be executed again where it was`() {
+        let world = NodeWorld(["a", "b"])
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 100)
+        // The first write gets no answer, and what follows is in none.
+        world.cut("a", true)
+        for (id, who) in [(2, "x"), (3, "y")] as [(Int64, JSON)] {
+            world.call("a", "participant.join", ["room": "r", "participant": who], id: id)
+        }
+        world.stop("a", milliseconds: 5_000)
+        world.after(milliseconds: 2_500) { world.cut("a", false) }
+        world.run(milliseconds: 4_900)
+        #expect(world.homes(of: "r") == ["a", "b"])
+        world.kill("b")
+        world.run(milliseconds: 15_000)
+        #expect(world.homes(of: "r") == ["a"])
+        #expect(world["a"].cluster.counters.roomsLost == 1)
+        #expect(world.replies("a") == ["ok at a", "outcome-unknown", "ok at a, not durable"])
+        #expect(world["a"].joins == ["r/y": 1])
+        #expect(world["a"].records["r"]?.keys.filter { $0.hasPrefix("p/") } == ["p/y"])
+    }
+
     @Test func `of a call that may have taken effect nothing else is said`() throws {
         let world = NodeWorld(["a", "b"])
         world.call("a", "room.create", ["room": "r"])

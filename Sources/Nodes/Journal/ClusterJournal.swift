@@ -216,7 +216,9 @@ extension Cluster {
         if !journaling.isAway { log("journal away", [:], isWarning: true) }
         journaling.isAway = true
         journaling.probe = now.advanced(milliseconds: Self.probeMilliseconds)
-        for room in Array(journaling.rooms.keys) { releaseHeld(of: room, at: now) }
+        for (room, _) in journaling.rooms.inOrder(where: { !$0.held.isEmpty }) {
+            releaseHeld(of: room, at: now)
+        }
     }
 
     /// Writes all records of a room again, as its journal may have been wiped with its name.
@@ -274,7 +276,7 @@ extension Cluster {
     ///
     /// This node has stood still for so long that others may have taken them.
     mutating func doubtHolds() {
-        for (room, hold) in holds where hold.mayBeTaken && !hold.isDoubted {
+        for (room, _) in holds.inOrder(where: { $0.mayBeTaken && !$0.isDoubted }) {
             holds[room]?.isDoubted = true
             let number = nextNumber()
             registry.purposes[number] = .verify(room)
@@ -284,7 +286,7 @@ extension Cluster {
 
     /// Lets out what has waited long enough.
     mutating func expireJournals(at now: Instant) {
-        for (room, journal) in journaling.rooms {
+        for (room, journal) in journaling.rooms.inOrder(where: { !$0.held.isEmpty }) {
             guard let first = journal.held.first else { continue }
             if first.deadline <= now || journaling.isAway || !isSynced {
                 releaseHeld(of: room, at: now)
