@@ -11,8 +11,8 @@ package enum RemoteCommand: Hashable, Sendable, Codable {
     case bind(SlotID, Binding?)
     case limit(PublicationID, LayerCap)
     case feature(PublicationID, Bool)
-    /// `via` is the node by way of which the media comes, where that is not the first one. A node of
-    /// an earlier version takes it directly.
+    /// `via` is the node by way of which the media comes, where that is not the first one. A node
+    /// of an earlier version takes it directly.
     case mirror(Mirror, of: RemotePlace, via: String?)
     case unmirror(PublicationID)
     case relay(PublicationID, to: [RelayTarget], at: [RemotePlace])

@@ -164,6 +164,33 @@ struct WorkerRoundTests {
         #expect(isKept && bench.round.pauseEnd == nil)
     }
 
+    @Test func `a worker without media rests for 5 ms, until media or a command comes`() throws {
+        var bench = try RoundBench()
+        bench.run(applying: bench.configuration)
+        try bench.connect()
+        // Checks and reports go on, and figures are asked for.
+        let last = bench.port.now
+        for step in 0..<200 {
+            bench.port.now = bench.port.now.advanced(milliseconds: 10)
+            bench.port.arrived = [bench.check()]
+            let (_, steps) = bench.run(
+                applying: step % 50 == 0 ? [.report(token: UInt64(step))] : []
+            )
+            let rests = steps.compactMap { if case .rest(let end) = $0 { end } else { nil } }
+            let isQuiet = bench.port.now.milliseconds(since: last) > 1_020
+            #expect(rests.isEmpty || isQuiet)
+            #expect(!isQuiet || bench.round.pauseEnd == bench.port.now.advanced(milliseconds: 5))
+        }
+        bench.port.arrived = [bench.media(0)]
+        bench.run(applying: [])
+        #expect(bench.round.pauseEnd == nil && !bench.port.takeSent().isEmpty)
+        bench.port.now = bench.port.now.advanced(milliseconds: 1_100)
+        bench.run(applying: [])
+        #expect(bench.round.pauseEnd != nil)
+        bench.run(applying: [.fence(epoch: 1)])
+        #expect(bench.round.pauseEnd == nil)
+    }
+
     @Test func `a socket is read eight times, and until it is empty after a stall`() throws {
         var bench = try RoundBench()
         bench.port.capacity = 2

@@ -180,8 +180,8 @@ extension ControlPlane {
         places.routes.passOn(name(of: home), to: places.detours.nodes(of: home), &routed)
     }
 
-    /// Lets what passes by way of this node of a room that was let go end when the next home has had
-    /// the time to find another way; `commands` would have ended the mirrors of it.
+    /// Lets what passes by way of this node of a room that was let go end when the next home has
+    /// had the time to find another way; `commands` would have ended the mirrors of it.
     mutating func endDetours(of commands: [Int: [WorkerCommand]], by end: Instant) {
         for (worker, list) in commands {
             for case .unmirror(let id) in list {

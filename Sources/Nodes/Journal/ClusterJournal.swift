@@ -224,7 +224,7 @@ extension Cluster {
     /// Writes all records of a room again, as its journal may have been wiped with its name.
     mutating func rewriteJournal(of room: String, at now: Instant) {
         guard journaling.rooms[room] != nil else { return }
-        journaling.rooms[room]?.giveUpWriting()
+        journaling.rooms[room]?.giveUpWriting(mayBeStored: true)
         enqueue(room)
         writeJournals(at: now)
     }

@@ -12,8 +12,8 @@ extension Core {
         receiver.publications[id.place].exported = encodings
     }
 
-    /// Returns the video encodings of what goes out by position, with their bitrates in bits a second,
-    /// the lowest first; `nil` if it is no video, or its gate is closed.
+    /// Returns the video encodings of what goes out by position, with their bitrates in bits a
+    /// second, the lowest first; `nil` if it is no video, or its gate is closed.
     ///
     /// A paused one counts as it was last, so that its place does not change.
     package func exportedEncodings(

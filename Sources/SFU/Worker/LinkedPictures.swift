@@ -18,8 +18,8 @@ package struct LinkedPicture: Sendable {
 /// Warm pictures for other nodes: who is the first viewer there has a picture at once, and the
 /// publisher is asked for none.
 extension Core {
-    /// Returns the warm picture of the lowest encoding of what goes out, the first packet first, if it is
-    /// among the encodings in `wanted`, one bit each; empty if there is none.
+    /// Returns the warm picture of the lowest encoding of what goes out, the first packet first, if
+    /// it is among the encodings in `wanted`, one bit each; empty if there is none.
     ///
     /// Packets that arrive from now on continue it.
     package func linkedPicture(
