@@ -223,6 +223,19 @@ import Testing
         #expect(onward(world) == [["c"], []])
     }
 
+    @Test func `a node with two workers has it until neither needs it`() {
+        var detours = Detours()
+        let home = RelayTarget(worker: 9, publication: PublicationID(index: 1, generation: 1))
+        let mirrors = (20...21).map { worker in
+            RelayTarget(worker: worker, publication: PublicationID(index: 7, generation: 1))
+        }
+        for mirror in mirrors + mirrors { detours.feed(mirror, of: home, at: "c") }
+        #expect(detours.nodes(of: home) == ["c"])
+        #expect(detours.stop(mirrors[0]) == home && detours.nodes(of: home) == ["c"])
+        #expect(detours.stop(mirrors[0]) == nil && detours.nodes(of: home) == ["c"])
+        #expect(detours.stop(mirrors[1]) == home && detours.nodes(of: home).isEmpty)
+    }
+
     @Test func `names that nobody has are left out, and what is no news is not told`() throws {
         var (world, _) = try call()
         let names = (0...100).map { "n\($0)" } + ["b", "a", "c"]

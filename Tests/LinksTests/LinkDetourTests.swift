@@ -21,6 +21,10 @@ private struct LinkTriangle: ~Copyable {
     var isCut = false
     /// Milliseconds that each datagram takes.
     var delay: Int64 = 10
+    /// Whether what the home sends to the last node is lost.
+    var isLosing = false
+    /// Numbering of the publisher's packets.
+    var epoch: UInt32 = 1
     var origin: LinkMedia
     var home: LinkMedia
     var far: LinkMedia
@@ -117,7 +121,8 @@ private struct LinkTriangle: ~Copyable {
             position: position
         )
         let payload = LinkWorld.frame(isKeyframe: isKeyframe) + [UInt8](repeating: 9, count: 60)
-        let (message, bytes) = LinkWorld.packet(template, number, payload, isKeyframe, at: now)
+        var (message, bytes) = LinkWorld.packet(template, number, payload, isKeyframe, at: now)
+        message.info.epoch = epoch
         _ = worker.write(message, bytes.span, to: 1)
         _ = worker.publish(to: 1)
     }
@@ -153,6 +158,7 @@ private struct LinkTriangle: ~Copyable {
         for transmit in transmits {
             let to = Int(transmit.address.port)
             guard !isCut || node == 1 || to == 1 else { continue }
+            guard !isLosing || node != 1 || to != 2 else { continue }
             flying.append(Flying(due: due, from: node, to: to, bytes: transmit.bytes))
         }
     }
@@ -229,8 +235,10 @@ private struct LinkTriangle: ~Copyable {
         world.isCut = false
         let asked = world.requests
         let before = world.packets.count
+        var passing: [UInt64] = []
         world.run(2_000) { world, step in
             if step == 100 { world.pass(false) }
+            if [700, 1_099].contains(step) { passing.append(world.home.counters.packetsOut) }
             if step == 1_100 { world.stopPassing() }
             if step % 10 == 0 { world.publish(31 + Int64(step / 10)) }
         }
@@ -238,6 +246,7 @@ private struct LinkTriangle: ~Copyable {
         let numbers = world.packets[before...].map { Int64($0.timestamp) }.sorted()
         #expect(numbers == Array((numbers.first ?? 0)...230))
         #expect(world.requests == asked)
+        #expect(passing[0] == passing[1], "it is wanted from the home no longer than that")
         #expect(world.home.sending.isEmpty && world.home.receiving.isEmpty)
         let passed = world.home.counters.packetsOut
         publish(&world, from: 231, milliseconds: 200)
@@ -293,6 +302,42 @@ private struct LinkTriangle: ~Copyable {
         let ended = world.home.counters.packetsIn
         publish(&world, from: 60, milliseconds: 200)
         #expect(world.home.counters.packetsIn == ended)
+    }
+
+    @Test func `what is lost on the second part of the way comes from the home`() throws {
+        var world = try LinkTriangle()
+        world.run(100)
+        // Another numbering at the publisher than the first one at the home.
+        publish(&world, from: 9_000, milliseconds: 50, isKeyframe: true)
+        world.epoch = 2
+        publish(&world, from: 1, milliseconds: 50, isKeyframe: true)
+        world.isCut = true
+        world.pass(true)
+        world.run(100)
+        publish(&world, from: 6, milliseconds: 300)
+        world.isLosing = true
+        publish(&world, from: 36, milliseconds: 30)
+        world.isLosing = false
+        publish(&world, from: 39, milliseconds: 300)
+        world.run(100)
+        let numbers = Set(world.packets.map { Int64($0.timestamp) })
+        #expect(numbers.isSuperset(of: 8..<69), "\(numbers.sorted())")
+        #expect(world.home.counters.packetsRepeated > 0)
+        #expect(world.origin.counters.packetsRepeated == 0)
+    }
+
+    @Test func `what does not come to the home is known to be missing behind it`() throws {
+        var world = try LinkTriangle(rids: ["q", "f"])
+        world.isCut = true
+        world.pass(true, rids: ["q", "f"])
+        world.far.apply(.link(.want(LinkWorld.incoming, 3)), at: world.now)
+        world.run(100)
+        world.home.take(withheld: 2, of: LinkTriangle.passed, from: "origin", at: world.now)
+        world.run(50)
+        #expect(world.far.receiving[LinkWorld.incoming]?.withheld == 2)
+        world.home.take(withheld: 0, of: LinkTriangle.passed, from: "origin", at: world.now)
+        world.run(50)
+        #expect(world.far.receiving[LinkWorld.incoming]?.withheld == 0)
     }
 
     @Test func `a node that is neither named nor the home gets nothing`() throws {
