@@ -100,7 +100,7 @@ extension LinkMedia {
 
     /// Tells a node which encodings it does not get, or that it gets all again.
     ///
-    /// What this node does not get itself cannot go on to it.
+    /// Encodings that this node does not get itself cannot go on to it.
     mutating func tellWithheld(of id: PublicationID, to node: String, at now: Instant) {
         guard let subscriber = sending[id]?.subscribers[node] else { return }
         let isNews = subscriber.repeatedUntil.map { $0 >= now } ?? false

@@ -98,7 +98,7 @@ extension Cluster {
             for (room, seq) in since {
                 let known = directory[room.rawValue]
                 guard known == nil || known?.record.home == setup.name else { continue }
-                // What is missed of a room without a home follows once it has one.
+                // Missed events of a room without a home follow once it has one.
                 if known != nil, isBetweenHomes(room.rawValue, at: now) { continue }
                 own[room.rawValue] = .integer(seq)
                 guard known == nil || holds[room.rawValue]?.exists == true else { continue }

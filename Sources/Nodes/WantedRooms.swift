@@ -4,7 +4,7 @@ import RTP
 extension Cluster {
     /// Returns the names that rooms may have whose events are wanted.
     ///
-    /// Who wants few rooms has no others looked at, as a cluster may have many.
+    /// If few rooms are wanted, no others are looked at, as a cluster may have many.
     func names(for interest: FeedInterest) -> [String] {
         interest.rooms.map { Array($0) } ?? Array(directory.keys)
     }

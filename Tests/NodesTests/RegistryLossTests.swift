@@ -38,7 +38,7 @@ import Testing
         #expect(world.replies("a") == ["registry-away"])
         world.setAway(false)
         world.run(milliseconds: 6_000)
-        // Whatever became of the write, no record is left that no room stands for.
+        // In any case, no record is left that no room stands for.
         #expect(world.recordedHome(of: "r") == nil)
         #expect(world.homes(of: "r") == [])
     }

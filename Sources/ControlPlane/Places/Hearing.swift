@@ -85,7 +85,7 @@ struct UnheardNodes: Codable {
     var unheard: [String]
 }
 
-// What this node hears, for other homes.
+// Reports to other homes on the nodes that are heard here.
 extension ControlPlane {
     /// Tells each home with participants here whose media does not come through, where that has
     /// changed.

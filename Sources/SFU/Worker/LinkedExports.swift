@@ -125,8 +125,8 @@ extension Core {
     /// Numbering of an encoding as other nodes know it; `nil` where that of a linked publication
     /// has yet to come.
     ///
-    /// What passes by way of this node keeps the origin's, so that a node can take it from another
-    /// one without a new picture.
+    /// A publication that passes by way of this node keeps the origin's, so that a node can take it
+    /// from another one without a new picture.
     private func exportedEpoch(of encoding: EncodingIndex) -> UInt32? {
         let publication = receiver.encodings[encoding].publication
         return receiver.publications[publication].isLinked

@@ -132,7 +132,7 @@ extension Core {
         let encoding = packet.encoding
         let sequence = SequenceNumber(rawValue: UInt16(truncatingIfNeeded: picture.packet.number))
         guard sequence == packet.info.sequence else { throw .malformedRTP }
-        // Where it comes from another node than before, its viewers have what came before: live
+        // If it comes from another node than before, its viewers have what came before: live
         // packets go on, and what they leave out is asked for again.
         let isBegun =
             receiver.encodings[encoding].homeEpoch == picture.packet.epoch
