@@ -195,6 +195,7 @@ package struct LinkMedia: ~Copyable {
             receiving[id] = Receiving(name: name, node: node, isSound: isSound, nextWant: now)
         case .end(let id):
             endSending(id, at: now)
+            leaveFormer(of: id, at: now)
             guard var ended = receiving.removeValue(forKey: id) else { break }
             ended.encodings = 0
             want(ended, as: id, at: now)

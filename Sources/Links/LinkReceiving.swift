@@ -38,7 +38,7 @@ extension LinkMedia {
     }
 
     /// Wants nothing more of a publication from the node that it came from before.
-    private mutating func leaveFormer(of id: PublicationID, at now: Instant) {
+    mutating func leaveFormer(of id: PublicationID, at now: Instant) {
         guard var left = receiving[id], let former = left.former, former.until == nil else {
             return
         }
@@ -96,6 +96,10 @@ extension LinkMedia {
         if known.node == node {
             receiving[header.handle]?.isHeard = true
             leaveFormer(of: header.handle, at: now)
+        } else if known.isHeard, !isPresent(header) {
+            // The publisher has begun another numbering, which the present way is ahead with.
+            counters.packetsUnwanted &+= 1
+            return nil
         }
         let way = (peers[node]?.roundTrip ?? 0) / 2
         func local(_ age: Int64) -> Instant {
@@ -112,6 +116,11 @@ extension LinkMedia {
             linked.captured = (local(Int64(capture.age)), capture.timestamp)
         }
         return linked
+    }
+
+    /// Whether a packet has the numbering that the present way has come to.
+    private func isPresent(_ header: LinkedMediaHeader) -> Bool {
+        core.linkedEpoch(of: header.handle, position: Int(header.position)) == header.epoch
     }
 
     /// Processes a received datagram; one that is not genuine is counted.

@@ -242,6 +242,8 @@ package struct Cluster {
         }
         switch call.origin {
         case .peer(let guest):
+            // It may have been given up while it waited.
+            guard guests[guest] != nil else { return }
             if tookEffect(call, named: guests[guest]?.name) { return }
             counters.callsExecuted &+= 1
             let call = withoutMovedRooms(call)

@@ -215,8 +215,8 @@ extension Cluster {
 
     /// Attaches the connections that want a room's events and do not get those of its node.
     mutating func attachAll(to node: NodeName, for room: String, at now: Instant) {
-        for (connection, subscription) in subscriptions.inOrder()
-        where subscription.interest.includes(room: room) {
+        let wanting = subscriptions.inOrder { $0.interest.includes(room: room) }
+        for (connection, subscription) in wanting {
             guard let attachment = subscription.attachments[node] else {
                 subscriptions[connection]?.attachments[node] = .init(beginning: .allOfRooms)
                 attach(connection, to: node, at: now)
@@ -347,12 +347,15 @@ extension Cluster {
     package mutating func send(_ line: [UInt8], _ name: String, in room: String, seq: UInt64) {
         journaling.released[room]?[seq] = nil
         if journaling.released[room]?.isEmpty == true { journaling.released[room] = nil }
-        for (node, peer) in peers.inOrder(where: { $0.link == .up && !$0.interests.isEmpty }) {
+        var told: [(node: NodeName, connections: [UInt64])] = []
+        for (node, peer) in peers where peer.link == .up && !peer.interests.isEmpty {
             let connections = peer.interests.filter { $0.value.includes(name, in: room) }.keys
-            guard !connections.isEmpty else { continue }
+            if !connections.isEmpty { told.append((node, connections.sorted())) }
+        }
+        for (node, connections) in told.sorted(by: { $0.node < $1.node }) {
             counters.eventsSent &+= 1
             let message = LinkMessage.event(
-                connections: connections.sorted(),
+                connections: connections,
                 room: room,
                 seq: seq,
                 name: name,

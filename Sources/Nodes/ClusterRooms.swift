@@ -31,6 +31,9 @@ struct Hold {
     /// Whether the control plane has the room.
     var exists: Bool
     var stage: Stage
+    /// Whether the claim was given up and its record freed since: the record of a room that has
+    /// been let go is not.
+    var isGivenUp = false
     /// `seq` of the room's last event that was told here.
     var told: UInt64 = 0
     /// Revision of our record, or of the deletion before it.
@@ -94,9 +97,9 @@ extension Cluster {
             record.ended = true
             request(room, record, .revision(known.revision), for: .bury(room))
         case .releasing:
-            guard let known = directory[room], isOwn(known.record) else {
-                return finishRelease(room, at: now)
-            }
+            guard let known = directory[room], isOwn(known.record),
+                !hold.isGivenUp || known.record.goesOn
+            else { return finishRelease(room, at: now) }
             request(room, nil, .revision(known.revision), for: .release(room))
         case .claiming: pursueClaim(room, hold, at: now)
         }
@@ -333,6 +336,7 @@ extension Cluster {
     private mutating func freeUnclaimed(_ room: String, at now: Instant) {
         guard let known = directory[room], isOwn(known.record), known.record.goesOn else { return }
         holds[room] = Hold(term: known.record.term, exists: false, stage: .releasing)
+        holds[room]?.isGivenUp = true
         pursue(room, at: now)
     }
 
@@ -341,6 +345,7 @@ extension Cluster {
         guard call.isToSubscribe, case .here(let connection) = call.origin else {
             return refuse(call, .registryAway())
         }
+        guard subscriptions[connection] != nil else { return }
         var call = call
         call.isToSubscribe = false
         subscribe(call, connection, at: now)

@@ -178,15 +178,15 @@ extension Cluster {
 
     /// Notes whether the control plane goes on with a room.
     ///
-    /// `events` are those that are kept, oldest first; connections of this node get those that they
-    /// have missed.
+    /// `last` is the `seq` of the journal's last event, `nil` if the room cannot go on. Those of
+    /// `events` are kept, oldest first; connections of this node get the ones that they missed.
     package mutating func adopted(
         _ room: String,
-        _ exists: Bool,
+        last: UInt64?,
         events: [(seq: UInt64, name: String, line: [UInt8])],
         at now: Instant
     ) {
-        guard exists else {
+        guard let last else {
             journaling.rooms[room] = nil
             return bury(room, at: now)
         }
@@ -194,16 +194,17 @@ extension Cluster {
         // Until the number is told again.
         load.places = max(0, load.places - 1)
         counters.roomsTakenOver &+= 1
-        holds[room]?.told = events.last?.seq ?? 0
-        let last = lastSeen(room)
-        for (connection, subscription) in subscriptions.inOrder() {
+        holds[room]?.told = last
+        let lastSeen = lastSeen(room)
+        for (connection, subscription) in subscriptions.inOrder(
+            where: { $0.interest.includes(room: room) })
+        {
             // It is answered with what it asks for.
             let asks = subscription.params.since?[RoomID(room)] != nil
             guard subscription.isBegun || !asks else { continue }
-            let seen = subscription.positions[room]?.seq ?? last ?? 0
-            for line in missed(room, since: seen, events, of: subscription.interest) {
-                deliver(line, to: connection)
-            }
+            let seen = subscription.positions[room]?.seq ?? lastSeen ?? 0
+            let lines = missed(room, since: seen, last: last, events, of: subscription.interest)
+            for line in lines { deliver(line, to: connection) }
         }
         let waiting = holds[room]?.waiting ?? []
         holds[room]?.waiting = []
@@ -211,21 +212,25 @@ extension Cluster {
     }
 
     /// Returns the lines that a connection gets in place of what it has missed: a single `resync`
-    /// if some of it is no longer kept.
+    /// if some of it is no longer kept, or if it has events that the journal lacks.
     private func missed(
         _ room: String,
         since seen: UInt64,
+        last: UInt64,
         _ events: [(seq: UInt64, name: String, line: [UInt8])],
         of interest: FeedInterest
     ) -> [[UInt8]] {
-        guard interest.includes(room: room) else { return [] }
-        if let first = events.first, let last = events.last, first.seq > seen,
-            first.seq - seen > 1
-        {
+        var reason: String?
+        if seen > last {
+            reason = "ahead"
+        } else if seen < last, (events.first?.seq ?? .max) > seen + 1 {
+            reason = "expired"
+        }
+        if let reason {
             let resync = IPCEvent.encoded(
-                Resync(reason: "expired"),
+                Resync(reason: reason),
                 room: RoomID(room),
-                seq: Int64(clamping: last.seq),
+                seq: Int64(clamping: last),
                 time: unixTime,
                 audience: .participants([])
             )

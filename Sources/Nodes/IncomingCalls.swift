@@ -136,7 +136,8 @@ extension Cluster {
             if request.method == EventsSubscribe.name {
                 let params = try? request.params(EventsSubscribe.Params.self)
                 guest.interest = params.map(FeedInterest.init)
-                if let interest = guest.interest {
+                // Those that wait about the same events have put these there.
+                if let interest = guest.interest, peers[node]?.interests[connection] != interest {
                     dropQuestions(of: connection, at: node, exceptFor: interest)
                 }
                 guests[lastGuest] = guest
@@ -199,6 +200,8 @@ extension Cluster {
             let interest = guest.interest,
             case .peer(let node, _, _, let connection) = guest.caller, peers[node]?.link == .up
         else { return }
+        // One question owes the positions, however many wait.
+        guard peers[node]?.interests[connection] != interest else { return }
         guests[number]?.hasWaited = true
         peers[node]?.interests[connection] = interest
     }

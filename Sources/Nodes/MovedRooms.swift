@@ -21,8 +21,8 @@ extension Cluster {
             time: unixTime,
             audience: .all
         )
-        for (connection, subscription) in subscriptions.inOrder()
-        where subscription.interest.includes(RoomClosed.event, in: room) {
+        let wanting = subscriptions.inOrder { $0.interest.includes(RoomClosed.event, in: room) }
+        for (connection, _) in wanting {
             deliver(line, to: connection)
         }
         for connection in Array(subscriptions.keys) {
@@ -66,10 +66,10 @@ extension Cluster {
         guard home != setup.name else { return }
         peers[home, default: Peer()].closed.remove(room)
         guard let boot = members[home]?.record.boot else { return }
-        for (connection, subscription) in subscriptions.inOrder()
-        where subscription.interest.includes(room: room)
-            && subscription.attachments[home]?.isAsked == true
-        {
+        let asking = subscriptions.inOrder {
+            $0.interest.includes(room: room) && $0.attachments[home]?.isAsked == true
+        }
+        for (connection, subscription) in asking {
             // It gets the events of the node's other rooms already.
             let seen = Int64(clamping: subscription.positions[room]?.seq ?? last ?? 0)
             ask(home, for: [RoomID(room): seen], connection, boot: boot, at: now)

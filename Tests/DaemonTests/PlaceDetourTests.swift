@@ -236,16 +236,28 @@ import Testing
         #expect(detours.stop(mirrors[1]) == home && detours.nodes(of: home).isEmpty)
     }
 
-    @Test func `names that nobody has are left out, and what is no news is not told`() throws {
+    @Test func `what is no news is not told, and a list that is too long is left alone`() throws {
         var (world, _) = try call()
-        let names = (0...100).map { "n\($0)" } + ["b", "a", "c"]
-        for _ in 0..<3 {
+        let long = [(0...64).map { "n\($0)" } + ["b"], ["b", String(repeating: "n", count: 65)]]
+        for names in long + Array(repeating: ["b", "a", "c", "unknown"], count: 3) {
             let bytes = JSON.compact(UnheardNodes(unheard: names))
             world.nodes["a"]?.plane.receivePlaceEvents(bytes, from: "c", at: world.now)
             world.settle()
         }
         #expect(onward(world) == [["c"]])
-        #expect(world.warnings == [#"a: node does not hear others ["c", "b"]"#])
+        #expect(world.warnings == [#"a: node does not hear others ["c", "b unknown"]"#])
+    }
+
+    @Test func `a node that the home meets later counts as named before`() throws {
+        var world = PlaceWorld("a", "b", "c")
+        _ = try world.done("room.create", ["room": "r"])
+        let bytes = JSON.compact(UnheardNodes(unheard: ["d"]))
+        world.nodes["a"]?.plane.receivePlaceEvents(bytes, from: "c", at: world.now)
+        world.add("d")
+        let stream = try world.join("p", by: "d", "0:video:sendonly").stream
+        try world.join("v", by: "c", "0:video:recvonly")
+        try world.watch("v", stream)
+        #expect(parents(world, of: "c") == ["a"] && parents(world, of: "a") == ["d"])
     }
 
     @Test func `a node of an earlier version keeps its media for those that hear it`() throws {
@@ -258,16 +270,31 @@ import Testing
         #expect(parents(world, of: "c") == ["b"] && onward(world).isEmpty)
     }
 
-    @Test func `a node that was never heard has two seconds`() throws {
-        var world = PlaceWorld("a", "b", "c")
+    @Test func `a node that was never heard has two seconds`() {
+        var hearing = Hearing()
+        let start = Instant(nanoseconds: 1_000_000_000)
+        hearing.expect("b", at: start)
+        hearing.expect("b", at: start.advanced(milliseconds: 1_000))
+        #expect(hearing.hears("b") && !hearing.isHeard("b"))
+        #expect(hearing.deadline == start.advanced(milliseconds: 2_000))
+        hearing.expire(at: start.advanced(milliseconds: 1_999))
+        #expect(hearing.hears("b"))
+        hearing.expire(at: start.advanced(milliseconds: 2_000))
+        #expect(!hearing.hears("b") && hearing.deadline == nil)
+        hearing.expect("c", at: start)
+        hearing.note("c", isHeard: true, at: start)
+        #expect(hearing.hears("c") && hearing.isHeard("c") && hearing.deadline == nil)
+    }
+
+    @Test func `a node that counts as lost and is heard all the time stays heard`() throws {
+        var (world, _) = try call()
         world.nodes["c"]?.plane.losePlaces(at: "b", at: world.now)
-        _ = try world.done("room.create", ["room": "r"])
-        let stream = try world.join("p", by: "b", "0:video:sendonly").stream
-        try world.join("v", by: "c", "0:video:recvonly")
-        try world.watch("v", stream)
-        world.run(milliseconds: 1_900)
-        #expect(parents(world, of: "c") == ["b"])
-        world.run(milliseconds: 200)
-        #expect(parents(world, of: "c") == ["b", "a"])
+        let facts = try #require(world.nodes["b"]).plane.placeFacts
+        world.nodes["c"]?.plane.takePlaceFacts(facts, of: "b", at: world.now)
+        let stream = try world.join("q", by: "b", "0:video:sendonly").stream
+        try world.join("w", by: "c", "0:video:recvonly")
+        try world.watch("w", stream)
+        world.run(milliseconds: 2_500)
+        #expect(parents(world, of: "c") == ["b", "b"] && onward(world).isEmpty)
     }
 }

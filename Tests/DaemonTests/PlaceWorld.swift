@@ -77,6 +77,19 @@ struct PlaceWorld {
         for name in names { for other in names where other != name { meet(name, other) } }
     }
 
+    /// Adds a node, which meets all others.
+    mutating func add(_ name: String) {
+        guard var setup = nodes.values.first?.setup else { return }
+        setup.bootID = "boot-\(name)"
+        setup.node = name
+        nodes[name] = Node(setup)
+        for other in nodes.keys.sorted() where other != name {
+            meet(name, other)
+            meet(other, name)
+        }
+        settle()
+    }
+
     /// Lets a node know another one, as when their link is up.
     mutating func meet(_ name: String, _ other: String) {
         guard let facts = nodes[other]?.plane.placeFacts else { return }

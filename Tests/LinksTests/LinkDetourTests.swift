@@ -304,6 +304,30 @@ private struct LinkTriangle: ~Copyable {
         #expect(world.home.counters.packetsIn == ended)
     }
 
+    @Test func `a publisher that begins again meanwhile has one numbering more`() throws {
+        var world = try LinkTriangle()
+        world.delay = 100
+        world.run(400)
+        publish(&world, from: 9_000, milliseconds: 50, isKeyframe: true)
+        world.isCut = true
+        world.pass(true)
+        world.run(500)
+        publish(&world, from: 1, milliseconds: 400, isKeyframe: true)
+        world.isCut = false
+        world.pass(false)
+        // The direct way has begun 200 ms later, and what goes by the home is 100 ms behind it.
+        world.run(700) { world, step in
+            if step == 120 { world.epoch = 2 }
+            if step % 10 == 0 {
+                world.publish(41 + Int64(step / 10), isKeyframe: step == 120)
+            }
+        }
+        world.run(400)
+        // Each change of the numbering is a new one here.
+        #expect(Set(world.packets.map(\.epoch)).count == 2)
+        #expect(world.packets.contains { $0.timestamp == 110 })
+    }
+
     @Test func `what is lost on the second part of the way comes from the home`() throws {
         var world = try LinkTriangle()
         world.run(100)

@@ -253,24 +253,32 @@ import Testing
         #expect(world["b"].cluster.holds["r"]?.waiting.count == 1)
     }
 
-    @Test(arguments: [3, 4] as [UInt64])
-    func `who has missed more than a takeover kept is told to ask for the room`(first: UInt64) {
+    /// The connection has the first two events.
+    @Test(
+        arguments: [
+            (kept: 3..<7, last: 6, told: "3 4 5 6"), (kept: 4..<7, last: 6, told: "expired 6"),
+            (kept: 7..<7, last: 6, told: "expired 6"), (kept: 1..<3, last: 2, told: ""),
+            (kept: 3..<3, last: 2, told: ""), (kept: 1..<2, last: 1, told: "ahead 1"),
+        ] as [(kept: Range<UInt64>, last: UInt64, told: String)]
+    )
+    func `who has missed more than a takeover kept is told to ask for the room`(
+        _ row: (kept: Range<UInt64>, last: UInt64, told: String)
+    ) {
         let world = world()
-        let kept = (first...6).map { (seq: $0, name: "x", line: Array("\($0)".utf8)) }
-        world["b"].cluster.adopted("r", true, events: kept, at: world.now)
+        let kept = row.kept.map { (seq: $0, name: "x", line: Array("\($0)".utf8)) }
+        world["b"].cluster.adopted("r", last: row.last, events: kept, at: world.now)
         let lines = world["b"].cluster.takeOutput().compactMap { item -> String? in
             guard case .line(let connection, let line) = item, connection == 9 else { return nil }
             return String(decoding: line, as: UTF8.self)
         }
-        // It has the first two events.
-        guard first > 3 else {
-            #expect(lines == ["3", "4", "5", "6"])
+        let parts = row.told.split(separator: " ")
+        guard let reason = parts.first, let last = parts.last, Int(reason) == nil else {
+            #expect(lines == parts.map(String.init))
             return
         }
         #expect(lines.count == 1)
-        let resync = #""event":"resync","room":"r","seq":6,"#
-        #expect(lines.first?.contains(resync) == true)
-        #expect(lines.first?.contains(#""reason":"expired""#) == true)
+        #expect(lines.first?.contains(#""event":"resync","room":"r","seq":\#(last),"#) == true)
+        #expect(lines.first?.contains(#""reason":"\#(reason)""#) == true)
     }
 
     /// If each looked at all rooms of the cluster, this would take a minute.

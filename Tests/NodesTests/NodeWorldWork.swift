@@ -171,7 +171,7 @@ extension NodeWorld {
         let room = taken.name
         forget(room, node)
         guard records["r"] != nil else {
-            return node.cluster.adopted(room, false, events: [], at: now)
+            return node.cluster.adopted(room, last: nil, events: [], at: now)
         }
         for (key, value) in records where key.hasPrefix("e/") {
             guard let seq = UInt64(key.dropFirst(2)) else { continue }
@@ -183,7 +183,7 @@ extension NodeWorld {
         let events = (node.journal[room] ?? [:]).sorted { $0.key < $1.key }.map { seq, line in
             (seq: seq, name: line.name, line: Array(line.text.utf8))
         }
-        node.cluster.adopted(room, true, events: events, at: now)
+        node.cluster.adopted(room, last: node.rooms[room], events: events, at: now)
         node.cluster.save(
             records.map { JournalRecord(key: $0.key, value: $0.value) },
             of: room,

@@ -225,6 +225,23 @@ import Testing
         #expect(world.events("b", connection: 7).dropFirst() == ArraySlice(events))
     }
 
+    @Test func `of several questions that wait about the same events one owes positions`() throws {
+        let world = leftRoom()
+        let (a, b) = (NodeWorld.name("a"), NodeWorld.name("b"))
+        world.call("b", "events.subscribe", ["since": ["r": 2]], connection: 7)
+        world.run(milliseconds: 50)
+        let boot = try #require(world["b"].cluster.members[a]).record.boot
+        for _ in 0..<2 {
+            _ = world["b"].cluster.ask(a, for: [RoomID("r"): 2], 7, boot: boot, at: world.now)
+        }
+        world.run(milliseconds: 50)
+        let guests = world["a"].cluster.guests.values
+        #expect(guests.count == 3 && guests.filter(\.hasWaited).count == 1)
+        #expect(world["a"].cluster.peers[b]?.interests[7] != nil)
+        world.run(milliseconds: 3_500)
+        #expect(world["a"].cluster.guests.isEmpty)
+    }
+
     @Test func `a question that waits for a room does not replace a newer one`() throws {
         let world = leftRoom()
         let (a, b) = (NodeWorld.name("a"), NodeWorld.name("b"))

@@ -78,9 +78,9 @@ extension ControlPlane {
     /// Lets the media of nodes that another one does not hear pass by way of this one, and that of
     /// others come directly again.
     mutating func take(_ message: UnheardNodes, of node: String, at now: Instant) {
-        guard places?.nodes[node]?.isConnected == true else { return }
-        let known = message.unheard.filter { shared.remote?.places(at: $0).isEmpty == false }
-        let unheard = Set(known).subtracting([node])
+        guard places?.nodes[node]?.isConnected == true, message.isValid else { return }
+        // Some may be nodes that this one has yet to meet.
+        let unheard = Set(message.unheard).subtracting([node, setup.node ?? ""])
         guard places?.detours.set(unheard, unheardBy: node) == true else { return }
         setTime(now)
         log(unheard, of: node)

@@ -3,6 +3,9 @@ import RTP
 import WorkerInterface
 
 /// Nodes whose datagrams come through to this one, and its own to them.
+///
+/// Follows the link thread, which tells changes alone. So nothing is forgotten with a node that is
+/// lost: it may be heard all the time.
 struct Hearing {
     private enum State: Equatable {
         /// Its media is wanted, and it was never heard; that counts as silence from this time on.
@@ -64,9 +67,6 @@ struct Hearing {
         }
     }
 
-    /// Forgets a node that is lost: another life of it is another node.
-    mutating func forget(_ node: String) { states[node] = nil }
-
     /// Lets states end whose time is over.
     mutating func expire(at now: Instant) {
         for (node, state) in states {
@@ -83,6 +83,13 @@ struct Hearing {
 /// it should get.
 struct UnheardNodes: Codable {
     var unheard: [String]
+
+    /// Nodes of a cluster, and bytes of a node's name.
+    static let limit = 64
+
+    var isValid: Bool {
+        unheard.count <= Self.limit && unheard.allSatisfy { $0.utf8.count <= Self.limit }
+    }
 }
 
 // Reports to other homes on the nodes that are heard here.

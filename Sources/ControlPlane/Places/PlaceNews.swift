@@ -51,7 +51,6 @@ extension ControlPlane {
         shared.losePlaces(at: node)
         stopAsking(node)
         _ = places?.detours.set([], unheardBy: node)
-        places?.hearing.forget(node)
         endTransports(in: Set(remote.places(at: node)), of: node, at: now)
     }
 

@@ -164,7 +164,7 @@ extension EventLoop {
         for (room, last) in control.takeAdopted() {
             let kept = control.keptEvents(of: room).filter { $0.seq <= last ?? 0 }
             let events = kept.map { (seq: $0.seq, name: $0.event.name, line: $0.event.line) }
-            cluster?.withCore { $0.adopted(room, last != nil, events: events, at: now) }
+            cluster?.withCore { $0.adopted(room, last: last, events: events, at: now) }
         }
     }
 

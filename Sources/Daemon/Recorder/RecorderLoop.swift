@@ -136,11 +136,13 @@ extension RecorderLoop {
         case .mirror(let mirror):
             let wasOpen = port.isOpen(mirror.configuration.id)
             port.mirror(mirror, at: now)
-            if wasOpen, !mirror.open { gate(mirror.configuration.id, open: false, at: now) }
+            if wasOpen != mirror.open { gate(mirror.configuration.id, open: mirror.open, at: now) }
         case .unmirror(let id): port.unmirror(id)
         case .gate(let id, let open):
+            let wasOpen = port.isOpen(id)
             port.gate(id, open: open, at: now)
-            gate(id, open: open, at: now)
+            // A mirror with another gate has told it already.
+            if wasOpen != open { gate(id, open: open, at: now) }
         case .tap(let order): apply(order, at: now)
         case .fence(let epoch): fence(epoch, at: now)
         case .configure, .close, .resume, .endResumption, .bind, .limit, .feature, .relay, .hold,

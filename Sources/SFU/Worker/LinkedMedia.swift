@@ -72,6 +72,14 @@ extension Core {
         relays.tellWithholding(of: id.place)
     }
 
+    /// Numbering of an encoding's packets as they come from other nodes; `nil` before the first.
+    package func linkedEpoch(of id: PublicationID, position: Int) -> UInt32? {
+        guard receiver.publications.contains(id), receiver.publications[id.place].isLinked,
+            (0..<receiver.publications[id.place].encodings.count).contains(position)
+        else { return nil }
+        return receiver.encodings[receiver.publications[id.place].encodings[position]].homeEpoch
+    }
+
     /// Whether there is room for one more packet in the batch.
     package var hasRoom: Bool { receiver.arrivalCount < Receiver.batchCapacity }
 
