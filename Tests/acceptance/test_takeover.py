@@ -162,6 +162,7 @@ async def test_who_is_elsewhere_plays_on(start_sfud, nats, peers, stack):
             without_gaps(client.events, room.id)
 
 
+@pytest.mark.seconds(60 + 10 * TAKEOVERS)
 async def test_no_answered_call_is_lost(start_sfud, nats):
     """Homes are killed again and again, while people join by way of the others."""
     names = ["a", "b", "c"]
