@@ -9,13 +9,13 @@ struct Detours {
     private struct Fed {
         var home: RelayTarget
         var node: String
-        /// Time up to which it goes on, as its media comes another way now.
-        var until: Instant?
     }
 
     /// Nodes that a node does not hear, as it says.
     private var unheard: [String: Set<String>] = [:]
     private var fed: [RelayTarget: Fed] = [:]
+    /// Those whose media comes another way now, with the times up to which they go on.
+    private var lingering: [RelayTarget: Instant] = [:]
     /// Numbers of mirrors that are fed, by publication and node.
     private var counts: [RelayTarget: [String: Int]] = [:]
 
@@ -36,21 +36,23 @@ struct Detours {
     }
 
     /// Whether a mirror is to get its media from here.
-    func feeds(_ mirror: RelayTarget) -> Bool { fed[mirror].map { $0.until == nil } ?? false }
+    func feeds(_ mirror: RelayTarget) -> Bool { fed[mirror] != nil && lingering[mirror] == nil }
 
     mutating func feed(_ mirror: RelayTarget, of home: RelayTarget, at node: String) {
         if fed[mirror] == nil { counts[home, default: [:]][node, default: 0] += 1 }
         fed[mirror] = Fed(home: home, node: node)
+        lingering[mirror] = nil
     }
 
     /// Lets a mirror get its media from here for a little longer, if it does.
     mutating func linger(_ mirror: RelayTarget, until end: Instant) {
         guard feeds(mirror) else { return }
-        fed[mirror]?.until = end
+        lingering[mirror] = end
     }
 
     /// Feeds a mirror no longer; returns the publication that it is of, if it was fed.
     mutating func stop(_ mirror: RelayTarget) -> RelayTarget? {
+        lingering[mirror] = nil
         guard let ended = fed.removeValue(forKey: mirror) else { return nil }
         let left = (counts[ended.home]?[ended.node] ?? 1) - 1
         counts[ended.home]?[ended.node] = left > 0 ? left : nil
@@ -65,11 +67,11 @@ struct Detours {
     func nodes(of home: RelayTarget) -> Set<String> { Set((counts[home] ?? [:]).keys) }
 
     /// Time at which the next mirror is fed no longer.
-    var deadline: Instant? { fed.values.lazy.compactMap(\.until).min() }
+    var deadline: Instant? { lingering.values.min() }
 
     /// Mirrors that are fed no longer, in a fixed order.
     func due(at now: Instant) -> [RelayTarget] {
-        fed.filter { $0.value.until.map { $0 <= now } ?? false }.keys
+        lingering.filter { $0.value <= now }.keys
             .sorted { ($0.worker, $0.publication.index) < ($1.worker, $1.publication.index) }
     }
 }
