@@ -29,7 +29,8 @@ final class NodeWorld {
         var interests: [UInt64: Set<String>?] = [:]
         /// Lines that each connection was sent.
         var inbox: [UInt64: [Line]] = [:]
-        /// Joins that were executed and not given up unsaved, by room and participant.
+        /// Joins that were executed and not given up unsaved and unanswered, by room and
+        /// participant.
         var joins: [String: Int] = [:]
         var isDead = false
         var stoppedUntil: Instant?
@@ -71,6 +72,13 @@ final class NodeWorld {
         }
     }
 
+    /// Connection that made a call.
+    struct Asker {
+        var node: Node
+        var connection: UInt64
+        var id: Int64
+    }
+
     struct Entry {
         var revision: UInt64
         var value: [UInt8]?
@@ -97,6 +105,8 @@ final class NodeWorld {
     /// Pairs that cannot connect.
     var severed: Set<Set<NodeName>> = []
     private var lives = 0
+    /// Who asked last for each join, by room and participant.
+    private(set) var askers: [String: Asker] = [:]
     /// Whether the broker answers nobody.
     var isAway = false
     /// Nodes whose writes about rooms get lost.
@@ -281,6 +291,11 @@ extension NodeWorld {
         connection: UInt64 = 1
     ) {
         let request = IPCRequest(id: .integer(id), method: method, params: params)
+        if method == "participant.join", case .string(let room) = params["room"],
+            case .string(let who) = params["participant"]
+        {
+            askers["\(room)/\(who)"] = Asker(node: self[node], connection: connection, id: id)
+        }
         deliver(to: Self.name(node)) { [self] node in
             node.cluster.receive(request, line: request.encoded(), from: connection, at: now)
         }

@@ -145,18 +145,35 @@ extension NodeWorld {
         tell(RoomClosed.event, room, seq, node, removed, reply: reply)
     }
 
-    /// Forgets a room that others have, with its joins that no journal has.
+    /// Forgets a room that others have, with its joins that no journal has and nobody was told of.
     ///
     /// These have not happened, so that the calls go to the room's next home, which may be this
-    /// node once more.
+    /// node once more. A call that was answered goes nowhere, and one that was executed twice stays
+    /// so, whatever becomes of the room.
     private func giveUp(_ room: String, _ node: Node) {
         forget(room, node)
         let saved = JournalContents((journals[room] ?? []).map(\.bytes))?.records ?? [:]
-        let undone = node.joins.keys.filter { key in
+        let unsaved = node.joins.keys.filter { key in
             let parts = key.split(separator: "/").map(String.init)
             return parts.first == room && saved["p/\(parts.last ?? "")"] == nil
         }
-        for key in undone { node.joins[key] = nil }
+        // Answers that are on their way over a link count. No node has the room before they come.
+        after(milliseconds: 2) { [self] in
+            for join in unsaved where node.joins[join] == 1 && !isAnswered(join) {
+                node.joins[join] = nil
+            }
+        }
+    }
+
+    /// Whether the connection that asked for a join has an answer.
+    private func isAnswered(_ join: String) -> Bool {
+        guard let asker = askers[join] else { return false }
+        return (asker.node.inbox[asker.connection] ?? []).contains { line in
+            guard line.isReply, let json = try? JSON(parsing: Array(line.text.utf8)) else {
+                return false
+            }
+            return json["id"] == JSON.integer(asker.id)
+        }
     }
 
     /// Forgets a room that goes on elsewhere.

@@ -47,6 +47,10 @@ import Testing
             let home = world.homes(of: room).first ?? "a"
             #expect(world[home].records[room]?["p/\(who)"] != nil, "\(who) of \(room)")
         }
+        for node in world.everybody {
+            let twice = node.joins.filter { $0.value != 1 }.keys.sorted()
+            #expect(twice.isEmpty, "executed twice at \(node.name)")
+        }
         if hasBroker { expectOneStory(world) }
     }
 
