@@ -75,6 +75,14 @@ package struct Cluster {
         var purposes: [UInt64: Purpose] = [:]
         /// Keys met in a snapshot that is under way.
         var snapshot: Set<String>?
+        /// Removals of held rooms' records met since the last whole snapshot, and whether each came
+        /// after the record that this node knew.
+        var removals: [String: Bool] = [:]
+        /// Whether other nodes may have taken rooms from this one since the last whole snapshot.
+        var mayHaveMissed = false
+        /// Highest revision that was told since the last snapshot began, and before that.
+        var highest: UInt64 = 0
+        var highestBefore: UInt64 = 0
         /// Time since which the directory is complete.
         var syncedSince: Instant?
         var hasBeatUnderWay = false

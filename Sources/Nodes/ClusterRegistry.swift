@@ -10,9 +10,10 @@ extension Cluster {
         case .away(let reason):
             if isSynced { log("registry away", ["cause": reason], isWarning: true) }
             registry.syncedSince = nil
-        case .snapshot: registry.snapshot = []
+        case .snapshot: beginSnapshot(at: now)
         case .entry(let key, let revision, let value):
             registry.snapshot?.insert(key)
+            registry.highest = max(registry.highest, revision)
             note(key, revision, value, at: now)
         case .complete: finishSnapshot(at: now)
         case .outcome(let outcome, let number):
@@ -222,10 +223,18 @@ extension Cluster {
         }
     }
 
+    private mutating func beginSnapshot(at now: Instant) {
+        registry.snapshot = []
+        registry.highestBefore = max(registry.highestBefore, registry.highest)
+        registry.highest = 0
+        if !members.isCurrent(at: now) { registry.mayHaveMissed = true }
+    }
+
     /// Compares the directory with the entries of a snapshot: others were wiped.
     private mutating func finishSnapshot(at now: Instant) {
         guard let met = registry.snapshot else { return }
         registry.snapshot = nil
+        let wereTaken = takeRemovals()
         if registry.syncedSince == nil {
             log(
                 "registry read",
@@ -237,7 +246,53 @@ extension Cluster {
         for room in rooms.sorted() where !met.contains(RegistryKey.room(room).text) {
             noteRoom(room, nil, 0, isWiped: true, at: now)
         }
+        for (room, wasTaken) in wereTaken.inOrder() where directory[room] == nil {
+            settleRemoval(of: room, wasTaken: wasTaken, at: now)
+        }
         for room in holds.keys.sorted() { pursue(room, at: now) }
+    }
+
+    /// Returns the rooms whose records were removed, and whether another node may have had each.
+    ///
+    /// A bucket keeps the last of its messages, so one without it is another one: it was wiped, and
+    /// removals in it are of rooms that others made since.
+    private mutating func takeRemovals() -> [String: Bool] {
+        let isSame = registry.highest >= registry.highestBefore
+        let mayBeTaken = registry.mayHaveMissed && isSame
+        let removals = registry.removals.mapValues { isLater in isLater && mayBeTaken }
+        registry.removals = [:]
+        registry.mayHaveMissed = false
+        registry.highestBefore = 0
+        return removals
+    }
+
+    /// Takes the removal of the record of a room that is here.
+    ///
+    /// Nodes remove no record of a room that goes on. So another node has taken this one and ended
+    /// it, if it had the time for that; otherwise the registry was wiped, or somebody has removed
+    /// the record by hand. `isLater`: the removal came after the record that this node knew.
+    mutating func noteRemoval(of room: String, isLater: Bool, isWiped: Bool, at now: Instant) {
+        let isDoubted = holds[room]?.isDoubted == true
+        if isWiped {
+            holds[room]?.stage = .claiming(until: nil)
+            pursue(room, at: now)
+        } else if registry.snapshot != nil {
+            // Whether the bucket is another one shows at the snapshot's end.
+            registry.removals[room] = isLater || registry.removals[room] == true
+            if isDoubted { registry.mayHaveMissed = true }
+        } else if isLater {
+            let mayBeTaken = isDoubted || !members.isCurrent(at: now)
+            settleRemoval(of: room, wasTaken: mayBeTaken, at: now)
+        }
+    }
+
+    /// Ends a room whose name another node had, or claims the name again.
+    private mutating func settleRemoval(of room: String, wasTaken: Bool, at now: Instant) {
+        guard holds[room]?.stage == .held else { return }
+        if wasTaken { return yield(room, at: now) }
+        holds[room]?.stage = .claiming(until: nil)
+        // The removal may be an old one, so the registry is asked before the record is written.
+        check(room)
     }
 
     mutating func write(

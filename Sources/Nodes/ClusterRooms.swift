@@ -189,7 +189,7 @@ extension Cluster {
     }
 
     /// Gives a name up that another node has: ends the room, and sends the calls there that wait.
-    private mutating func yield(_ room: String, at now: Instant) {
+    mutating func yield(_ room: String, at now: Instant) {
         guard let hold = holds.removeValue(forKey: room) else { return }
         let journal = journaling.rooms.removeValue(forKey: room)
         if hold.exists {
@@ -312,12 +312,8 @@ extension Cluster {
         if case .leaving = hold.stage, hasLeft(room) { return letGo(room, at: now) }
         guard hold.stage == .held else { return pursue(room, at: now) }
         guard let known = directory[room] else {
-            // Somebody has removed the record of a room that had ended.
-            if !isWiped, revision > hold.revision ?? 0 { return yield(room, at: now) }
-            // In another bucket it was one of others, and its revision says nothing of this room.
-            guard isWiped || registry.snapshot != nil else { return }
-            holds[room]?.stage = .claiming(until: nil)
-            return pursue(room, at: now)
+            let isLater = revision > hold.revision ?? 0
+            return noteRemoval(of: room, isLater: isLater, isWiped: isWiped, at: now)
         }
         if isOwn(known.record), known.record.isLeft == true {
             letGo(room, at: now)

@@ -203,10 +203,10 @@ final class NodeWorld {
         deliver(to: name) { [self] in $0.cluster.linkChanged(other, isUp: isUp, at: now) }
     }
 
-    /// Loses everything that the registry holds; revisions begin again.
-    func wipe() {
+    /// Loses everything that the registry holds; revisions begin again, or go on.
+    func wipe(revisionsGoOn: Bool = false) {
         store = [:]
-        revision = 0
+        if !revisionsGoOn { revision = 0 }
         journals = [:]
         sequence = 0
         // Watches of the old bucket report nothing more.

@@ -89,6 +89,9 @@ extension NodeWorld {
         return .stored(revision: sequence)
     }
 
+    /// Removes an entry as the broker's operator does, who asks for no revision.
+    func remove(_ key: String) { _ = write(key, nil, .always) }
+
     private func write(
         _ key: String,
         _ value: [UInt8]?,

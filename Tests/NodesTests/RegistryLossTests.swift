@@ -76,16 +76,31 @@ import Testing
         #expect(world.replies("b", connection: 2) == ["ok at a"])
     }
 
-    @Test func `a room is claimed again where others had its name and left it after a wipe`() {
+    /// Time for which another node has the name of a room after a wipe.
+    struct Absence: Sendable, CustomTestStringConvertible {
+        var revisionsGoOn: Bool
+        var milliseconds: Int64
+        var testDescription: String { "\(milliseconds) ms, \(revisionsGoOn ? "on" : "anew")" }
+    }
+
+    /// In the second and third row the removal is later than the record was.
+    @Test(arguments: [
+        Absence(revisionsGoOn: false, milliseconds: 400),
+        Absence(revisionsGoOn: true, milliseconds: 400),
+        Absence(revisionsGoOn: false, milliseconds: 4_000),
+    ])
+    func `a room is claimed again where others had its name and left it after a wipe`(
+        _ row: Absence
+    ) {
         let world = NodeWorld(["a", "b"])
         world.call("a", "room.create", ["room": "r"])
         world.run(milliseconds: 20_000)
         // a sees nothing of the new bucket until b is done.
         world.cut("a", true)
-        world.wipe()
+        world.wipe(revisionsGoOn: row.revisionsGoOn)
         world.run(milliseconds: 200)
         world.call("b", "room.create", ["room": "r"], id: 1)
-        world.run(milliseconds: 400)
+        world.run(milliseconds: row.milliseconds)
         world.call("b", "room.close", ["room": "r"], id: 2)
         world.run(milliseconds: 400)
         #expect(world.replies("b") == ["ok at b", "ok at b"])
@@ -93,6 +108,58 @@ import Testing
         world.run(milliseconds: 5_000)
         #expect(world.homes(of: "r") == ["a"])
         #expect(world.recordedHome(of: "r") == "a")
+        #expect(world["a"].cluster.counters.roomsLost == 0)
+    }
+
+    @Test func `a room whose record somebody removed by hand is claimed again`() {
+        let world = NodeWorld(["a", "b"])
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 2_000)
+        world.remove("rooms.\(RoomKey.token(of: "r"))")
+        world.run(milliseconds: 1_000)
+        #expect(world.homes(of: "r") == ["a"])
+        #expect(world.recordedHome(of: "r") == "a")
+        #expect(world["a"].cluster.counters.roomsLost == 0)
+    }
+
+    @Test func `a room that another node took and closed ends where it was`() {
+        let world = NodeWorld(["a", "b"])
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 100)
+        // Without the registry a does not hear what becomes of its room.
+        world.cut("a", true)
+        world.stop("a", milliseconds: 9_000)
+        world.run(milliseconds: 9_500)
+        #expect(world.homes(of: "r") == ["a", "b"])
+        world.call("b", "room.close", ["room": "r"])
+        world.run(milliseconds: 500)
+        #expect(world.homes(of: "r") == ["a"])
+        world.cut("a", false)
+        world.run(milliseconds: 5_000)
+        #expect(world.homes(of: "r") == [])
+        #expect(world.recordedHome(of: "r") == nil)
+        #expect(world["a"].cluster.counters.roomsLost == 1)
+    }
+
+    @Test func `an old removal in a snapshot lets no home write a record that is there`() {
+        let world = NodeWorld(["a", "b"])
+        world.call("a", "room.create", ["room": "r"])
+        world.run(milliseconds: 100)
+        let key = "rooms.\(RoomKey.token(of: "r"))"
+        let written = world["a"].written.count { $0 == key }
+        world.deliver(to: NodeWorld.name("a")) { node in
+            node.cluster.receive(.snapshot, at: world.now)
+            node.cluster.receive(.entry(key: key, revision: 1, value: nil), at: world.now)
+            node.cluster.receive(.complete, at: world.now)
+        }
+        world.run(milliseconds: 1_000)
+        #expect(world["a"].written.count { $0 == key } == written)
+        #expect(world.homes(of: "r") == ["a"])
+        #expect(world.recordedHome(of: "r") == "a")
+        // Its own news are taken again.
+        world.call("b", "room.get", ["room": "r"])
+        world.run(milliseconds: 100)
+        #expect(world.replies("b") == ["ok at a"])
     }
 
     @Test func `of two homes after a wipe the lower term ends`() {
