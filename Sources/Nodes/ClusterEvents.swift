@@ -97,11 +97,13 @@ extension Cluster {
             var own: [String: JSON] = [:]
             for (room, seq) in since {
                 let known = directory[room.rawValue]
-                guard known == nil || known?.record.home == setup.name else { continue }
+                // No other node is asked for a room that has ended with its home.
+                let isGone = known?.record.ended ?? true
+                guard isGone || known?.record.home == setup.name else { continue }
                 // Missed events of a room without a home follow once it has one.
                 if known != nil, isBetweenHomes(room.rawValue, at: now) { continue }
                 own[room.rawValue] = .integer(seq)
-                guard known == nil || holds[room.rawValue]?.exists == true else { continue }
+                guard isGone || holds[room.rawValue]?.exists == true else { continue }
                 subscriptions[connection]?.positions[room.rawValue] = nil
             }
             params["since"] = .object(own)
