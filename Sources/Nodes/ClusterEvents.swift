@@ -113,20 +113,18 @@ extension Cluster {
         for line in early { emit(.line(connection: connection, line)) }
     }
 
-    /// Asks a node for the events of its rooms that a connection wants; `rooms` are these, if they
-    /// are known.
+    /// Asks a node for the events of its rooms that a connection wants.
     private mutating func attach(
         _ connection: UInt64,
         to node: NodeName,
-        of rooms: [String]? = nil,
+        of rooms: [String],
         at now: Instant
     ) {
         guard let subscription = subscriptions[connection], let member = members[node],
             let attachment = subscription.attachments[node], !attachment.isAsked
         else { return }
         // Events that are asked for already come once.
-        let wanted = rooms ?? roomsByHome(for: subscription.interest)[node] ?? []
-        let missed = since(subscription, attachment.beginning, at: node, wanted)
+        let missed = since(subscription, attachment.beginning, at: node, rooms)
             .filter { subscription.awaited[$0.key.rawValue] == nil }
         let number = ask(node, for: missed, connection, boot: member.record.boot, at: now)
         subscriptions[connection]?.attachments[node]?.number = number
@@ -218,10 +216,12 @@ extension Cluster {
     /// Attaches the connections that want a room's events and do not get those of its node.
     mutating func attachAll(to node: NodeName, for room: String, at now: Instant) {
         let wanting = subscriptions.inOrder { $0.interest.includes(room: room) }
+        var all: [String]?
         for (connection, subscription) in wanting {
             guard let attachment = subscription.attachments[node] else {
                 subscriptions[connection]?.attachments[node] = .init(beginning: .allOfRooms)
-                attach(connection, to: node, at: now)
+                let rooms = rooms(of: node, for: subscription.interest, &all)
+                attach(connection, to: node, of: rooms, at: now)
                 continue
             }
             // The room may have its first events before the node takes the question under way.
@@ -235,7 +235,12 @@ extension Cluster {
 
     /// Attaches connections again after the link was lost.
     mutating func attachAll(to node: NodeName, at now: Instant) {
-        for connection in subscriptions.keys.sorted() { attach(connection, to: node, at: now) }
+        let lacking = subscriptions.inOrder { $0.attachments[node]?.isAsked == false }
+        var all: [String]?
+        for (connection, subscription) in lacking {
+            let rooms = rooms(of: node, for: subscription.interest, &all)
+            attach(connection, to: node, of: rooms, at: now)
+        }
     }
 
     mutating func detachAll(from node: NodeName) {
