@@ -97,11 +97,13 @@ extension Cluster {
             var own: [String: JSON] = [:]
             for (room, seq) in since {
                 let known = directory[room.rawValue]
-                guard known == nil || known?.record.home == setup.name else { continue }
+                // No other node is asked for a room that has ended with its home.
+                let isGone = known?.record.ended ?? true
+                guard isGone || known?.record.home == setup.name else { continue }
                 // Missed events of a room without a home follow once it has one.
                 if known != nil, isBetweenHomes(room.rawValue, at: now) { continue }
                 own[room.rawValue] = .integer(seq)
-                guard known == nil || holds[room.rawValue]?.exists == true else { continue }
+                guard isGone || holds[room.rawValue]?.exists == true else { continue }
                 subscriptions[connection]?.positions[room.rawValue] = nil
             }
             params["since"] = .object(own)
@@ -111,20 +113,18 @@ extension Cluster {
         for line in early { emit(.line(connection: connection, line)) }
     }
 
-    /// Asks a node for the events of its rooms that a connection wants; `rooms` are these, if they
-    /// are known.
+    /// Asks a node for the events of its rooms that a connection wants.
     private mutating func attach(
         _ connection: UInt64,
         to node: NodeName,
-        of rooms: [String]? = nil,
+        of rooms: [String],
         at now: Instant
     ) {
         guard let subscription = subscriptions[connection], let member = members[node],
             let attachment = subscription.attachments[node], !attachment.isAsked
         else { return }
         // Events that are asked for already come once.
-        let wanted = rooms ?? roomsByHome(for: subscription.interest)[node] ?? []
-        let missed = since(subscription, attachment.beginning, at: node, wanted)
+        let missed = since(subscription, attachment.beginning, at: node, rooms)
             .filter { subscription.awaited[$0.key.rawValue] == nil }
         let number = ask(node, for: missed, connection, boot: member.record.boot, at: now)
         subscriptions[connection]?.attachments[node]?.number = number
@@ -216,10 +216,12 @@ extension Cluster {
     /// Attaches the connections that want a room's events and do not get those of its node.
     mutating func attachAll(to node: NodeName, for room: String, at now: Instant) {
         let wanting = subscriptions.inOrder { $0.interest.includes(room: room) }
+        var all: [String]?
         for (connection, subscription) in wanting {
             guard let attachment = subscription.attachments[node] else {
                 subscriptions[connection]?.attachments[node] = .init(beginning: .allOfRooms)
-                attach(connection, to: node, at: now)
+                let rooms = rooms(of: node, for: subscription.interest, &all)
+                attach(connection, to: node, of: rooms, at: now)
                 continue
             }
             // The room may have its first events before the node takes the question under way.
@@ -233,7 +235,12 @@ extension Cluster {
 
     /// Attaches connections again after the link was lost.
     mutating func attachAll(to node: NodeName, at now: Instant) {
-        for connection in subscriptions.keys.sorted() { attach(connection, to: node, at: now) }
+        let lacking = subscriptions.inOrder { $0.attachments[node]?.isAsked == false }
+        var all: [String]?
+        for (connection, subscription) in lacking {
+            let rooms = rooms(of: node, for: subscription.interest, &all)
+            attach(connection, to: node, of: rooms, at: now)
+        }
     }
 
     mutating func detachAll(from node: NodeName) {

@@ -116,7 +116,7 @@ extension Cluster {
             failCalls(to: name, exceptOf: record.boot, at: now)
             losePlaces(at: name)
             cutLink(to: name)
-            forgetEndedRooms(of: name)
+            endRooms(of: name, isGone: false)
             noteOrphans(at: now)
         }
     }
@@ -127,7 +127,7 @@ extension Cluster {
         failCalls(to: name, exceptOf: nil, at: now)
         losePlaces(at: name)
         forgetAttachments(to: name)
-        forgetEndedRooms(of: name)
+        endRooms(of: name, isGone: true)
         // Which of its rooms have ended is known until the registry knows it, too.
         let known = peers[name]
         peers[name] = hasRooms(name) ? known.map(Peer.init(remembering:)) : nil
@@ -203,10 +203,14 @@ extension Cluster {
                 forgetPosition(of: room, at: before.record.home)
             }
         } else if let before = before?.record, before.boot != setup.boot, let record,
-            !before.ended, !record.ended
+            !before.ended
         {
             // The room was that of an earlier life of this node.
-            noteMove(of: room, from: before, to: record, at: now)
+            if record.ended {
+                tellLoss(of: room)
+            } else {
+                noteMove(of: room, from: before, to: record, at: now)
+            }
         }
         if record == nil, let before, before.record.ended {
             peers[before.record.home]?.closed.remove(room)

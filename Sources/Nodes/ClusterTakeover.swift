@@ -46,8 +46,12 @@ extension Cluster {
     }
 
     /// Lets a call wait for the room's new home.
+    ///
+    /// Another node's question for events waits however many do: that node takes a refusal for an
+    /// answer, and what was missed would never come. It has a record of each question, too.
     mutating func wait(_ call: PendingCall, for room: String, at now: Instant) {
-        guard orphans[room]?.waiting.count ?? 0 < NodeList.waitingLimit else {
+        let isFull = orphans[room]?.waiting.count ?? 0 >= NodeList.waitingLimit
+        guard call.asksForPeer || !isFull else {
             return refuse(call, .limitReached("nodeCallsWaiting", NodeList.waitingLimit))
         }
         // A subscription is for other rooms, too.

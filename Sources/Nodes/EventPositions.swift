@@ -207,15 +207,6 @@ extension Cluster {
         }
     }
 
-    /// Forgets how far connections have come in a node's rooms that have ended with its life.
-    mutating func forgetEndedRooms(of node: NodeName) {
-        for connection in Array(subscriptions.keys) {
-            let ended = (subscriptions[connection]?.positions ?? [:])
-                .filter { $0.value.node == node && directory[$0.key]?.record.ended ?? true }.keys
-            for room in ended { subscriptions[connection]?.positions[room] = nil }
-        }
-    }
-
     /// Notes how far the connections here have come in a room that leaves this node.
     mutating func noteTold(_ told: UInt64, of room: String) {
         let position = Subscription.Position(seq: told, node: setup.name)

@@ -13,22 +13,67 @@ extension Cluster {
 
     /// Tells this node's connections that a room has ended with its node.
     mutating func tellLoss(of room: String) {
-        let last = lastSeen(room) ?? 0
-        let line = IPCEvent.encoded(
-            RoomClosed(reason: Self.lossReason),
-            room: RoomID(room),
-            seq: Int64(clamping: last) &+ 1,
-            time: unixTime,
-            audience: .all
-        )
+        let line = lossLine(of: room)
         let wanting = subscriptions.inOrder { $0.interest.includes(RoomClosed.event, in: room) }
-        for (connection, _) in wanting {
-            deliver(line, to: connection)
-        }
+        for (connection, _) in wanting { tellLoss(line, of: room, to: connection) }
         for connection in Array(subscriptions.keys) {
             subscriptions[connection]?.awaited[room] = nil
         }
         forgetPositions(of: room)
+    }
+
+    private mutating func tellLoss(_ line: [UInt8], of room: String, to connection: UInt64) {
+        // It is answered by that, and has missed nothing of a new room of this name.
+        subscriptions[connection]?.params.since?[RoomID(room)] = nil
+        deliver(line, to: connection)
+    }
+
+    private func lossLine(of room: String) -> [UInt8] {
+        IPCEvent.encoded(
+            RoomClosed(reason: Self.lossReason),
+            room: RoomID(room),
+            seq: Int64(clamping: lastSeen(room) ?? 0) &+ 1,
+            time: unixTime,
+            audience: .all
+        )
+    }
+
+    /// Ends those of a node's rooms that have ended with its life and have no record, and forgets
+    /// how far connections have come in those whose end their records tell.
+    ///
+    /// Nobody else tells the ends of the former: that life was to do so, or the registry lost them.
+    /// While a snapshot is read, the record of such a room may still come. Unless the node
+    /// `isGone`, its next life is asked for the room's events instead.
+    mutating func endRooms(of node: NodeName, isGone: Bool) {
+        var lost: Set<String> = []
+        for connection in Array(subscriptions.keys) {
+            let rooms = (subscriptions[connection]?.positions ?? [:])
+                .filter { $0.value.node == node && directory[$0.key]?.record.ended ?? true }.keys
+            for room in rooms {
+                if directory[room] == nil {
+                    lost.insert(room)
+                } else {
+                    subscriptions[connection]?.positions[room] = nil
+                }
+            }
+        }
+        guard isGone || registry.snapshot == nil else { return }
+        for room in lost.sorted() { endRoom(room, of: node) }
+    }
+
+    /// Tells the end of a node's room to those who have come to some point of its events there.
+    private mutating func endRoom(_ room: String, of node: NodeName) {
+        let isTold = peers[node]?.closed.remove(room) != nil
+        let line = lossLine(of: room)
+        for (connection, subscription) in subscriptions.inOrder(
+            where: { $0.positions[room]?.node == node })
+        {
+            subscriptions[connection]?.positions[room] = nil
+            guard !isTold, subscription.interest.includes(RoomClosed.event, in: room) else {
+                continue
+            }
+            tellLoss(line, of: room, to: connection)
+        }
     }
 
     /// Notes that a room has got another home, or another life of its home.

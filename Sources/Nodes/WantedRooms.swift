@@ -33,6 +33,21 @@ extension Cluster {
         return rooms
     }
 
+    /// Returns the rooms of a node whose events are wanted.
+    ///
+    /// `all` are its rooms once a connection has wanted them: the others want the same, and finding
+    /// them takes a look at each room of the cluster.
+    func rooms(
+        of node: NodeName,
+        for interest: FeedInterest,
+        _ all: inout [String]?
+    ) -> [String] {
+        guard interest.rooms == nil else { return roomsByHome(for: interest)[node] ?? [] }
+        let rooms = all ?? directory.compactMap { isHome(node, $0.value.record) ? $0.key : nil }
+        all = rooms
+        return rooms
+    }
+
     /// Whether a node is asked for the events of a room with this record.
     ///
     /// Rooms of an earlier life have ended, which was told. A node whose lease is over may be

@@ -296,6 +296,25 @@ import Testing
         }
     }
 
+    /// If each looked at all rooms of the cluster, this would take a minute.
+    @Test func `a link that is back costs one look at all rooms, however many subscribe`() throws {
+        let world = world()
+        for connection in 100...599 as ClosedRange<UInt64> {
+            world.call("b", "events.subscribe", [:], connection: connection)
+        }
+        world.run(milliseconds: 50)
+        var elsewhere = try #require(world["b"].cluster.directory["r"])
+        elsewhere.record.home = NodeWorld.name("c")
+        for number in 1...50_000 { world["b"].cluster.directory["r\(number)"] = elsewhere }
+        world["b"].cluster.detachAll(from: a)
+        world["b"].cluster.attachAll(to: a, at: world.now)
+        let asked = world["b"].cluster.takeOutput().compactMap { item -> UInt64? in
+            guard case .send(_, .call(_, _, _, let connection, _)) = item else { return nil }
+            return connection
+        }
+        #expect(asked == [9] + Array(100...599))
+    }
+
     @Test func `a former room's positions do not count for a new one of its name`() {
         let world = world()
         world["b"].cluster.forgetFormer("r", than: a)
