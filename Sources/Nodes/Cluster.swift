@@ -77,6 +77,8 @@ package struct Cluster {
         var snapshot: Set<String>?
         /// Time since which the directory is complete.
         var syncedSince: Instant?
+        /// Reasons that were told since the directory was complete.
+        var causes: Set<String> = []
         var hasBeatUnderWay = false
         var hasLeft = false
         var tidying = 0
