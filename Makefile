@@ -24,6 +24,8 @@ SECONDS_EACH ?= 30
 LINES_FLAGS ?=
 # What benchmarks/nodes/run is told.
 NODES_FLAGS ?=
+# The earlier version that `make acceptance-versions` takes, a tag or a commit (the last tag).
+PREVIOUS ?=
 # How long `make fuzz` stays with each target, in seconds, and with which ones (all).
 TIME ?= 60
 TARGETS ?=
@@ -53,7 +55,7 @@ DOCS_ENVIRONMENT := $(BUILD)/docs/environment/.installed-for
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
 .PHONY: help run run-cluster build bindings benchmarks bench bench-lines bench-nodes test unit unit-full unit-beside-builds \
-	acceptance acceptance-slow deb test-deb test-images gate gate-update lint test-asan \
+	acceptance acceptance-slow acceptance-versions previous deb test-deb test-images gate gate-update lint test-asan \
 	test-tsan fuzz prove simulate docs install packages bench-packages deb-packages \
 	image-packages test-packages clean
 
@@ -122,6 +124,13 @@ acceptance: test-packages $(ENVIRONMENT) build benchmarks ## Runs real browsers 
 
 acceptance-slow: test-packages $(ENVIRONMENT) build benchmarks ## Runs those that take more than ten seconds each
 	Tests/acceptance/run -m slow
+
+acceptance-versions: packages previous test-packages $(ENVIRONMENT) build ## Has nodes of an earlier version and this one share rooms; PREVIOUS=v0.2.0
+	SFUD_PREVIOUS_BINARY=$(BUILD)/previous/.build/release/sfud \
+		Tests/acceptance/run -s test_versions.py
+
+previous: packages
+	@SWIFT="$(SWIFT)" Scripts/build-previous $(PREVIOUS)
 
 gate: test-packages ## Holds a packet's instructions in the core against the threshold
 	$(SWIFT) build -c release --product core-cost

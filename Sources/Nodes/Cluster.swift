@@ -85,6 +85,8 @@ package struct Cluster {
         var highestBefore: UInt64 = 0
         /// Time since which the directory is complete.
         var syncedSince: Instant?
+        /// Reasons that were told since the directory was complete.
+        var causes: Set<String> = []
         var hasBeatUnderWay = false
         var hasLeft = false
         var tidying = 0

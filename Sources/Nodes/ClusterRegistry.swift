@@ -8,7 +8,10 @@ extension Cluster {
         observe(now)
         switch update {
         case .away(let reason):
-            if isSynced { log("registry away", ["cause": reason], isWarning: true) }
+            // It is tried again and again: each reason is told once.
+            let isNew =
+                registry.causes.count < Self.maxCauses && registry.causes.insert(reason).inserted
+            if isSynced || isNew { log("registry away", ["cause": reason], isWarning: true) }
             registry.syncedSince = nil
         case .snapshot: beginSnapshot(at: now)
         case .entry(let key, let revision, let value):
@@ -245,6 +248,7 @@ extension Cluster {
                 ["nodes": "\(members.table.count)", "rooms": "\(directory.count)"]
             )
         }
+        registry.causes = []
         registry.syncedSince = registry.syncedSince ?? now
         let rooms = Set(directory.keys).union(holds.keys)
         for room in rooms.sorted() where !met.contains(RegistryKey.room(room).text) {
@@ -349,6 +353,8 @@ extension Cluster {
         write(key, record, .revision(revision), for: .tidy)
     }
 
+    /// Most reasons for which the registry cannot be reached that are told at one time.
+    private static let maxCauses = 8
     /// Records that are marked or removed at one time.
     static let tidyingLimit = 200
     /// Time after which the name of a lost node's room is free if nobody could go on with it.

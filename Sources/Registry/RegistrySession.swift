@@ -5,7 +5,9 @@ import Nodes
 /// Connection to the broker, and the calls on it.
 ///
 /// The library's objects may be used by several threads. They are made once, as the library
-/// reconnects by itself, and live until the process ends.
+/// reconnects by itself, and again after it has given up: it closes a connection for good when a
+/// server has refused the credentials twice. Both live until the process ends, as another thread
+/// may be in a call on them.
 @safe
 final class RegistrySession: @unchecked Sendable {
     @safe
@@ -14,7 +16,7 @@ final class RegistrySession: @unchecked Sendable {
         var stream: OpaquePointer?
     }
 
-    private let settings: RegistrySettings
+    let settings: RegistrySettings
     private let name: String
     private let handles = Locked(Handles())
 
@@ -23,19 +25,24 @@ final class RegistrySession: @unchecked Sendable {
         self.name = name
     }
 
-    var isOpen: Bool { unsafe stream != nil }
+    var isOpen: Bool { handles.withLock { Self.isOpen($0) } }
+
+    private static func isOpen(_ handles: Handles) -> Bool {
+        guard unsafe handles.stream != nil else { return false }
+        return unsafe !natsConnection_IsClosed(handles.connection)
+    }
 
     /// Brokers that keep each record of what this node creates.
     var replicas: Int32 { Int32(clamping: settings.replicas) }
 
     var stream: OpaquePointer? { unsafe handles.withLock { unsafe $0.stream } }
 
-    /// Connects for the first time; returns whether it succeeded.
+    /// Connects if there is no connection; returns whether there is one.
     func open() -> Bool { connect() == NATS_OK }
 
     private func connect() -> natsStatus {
         handles.withLock { handles in
-            guard unsafe handles.stream == nil else { return NATS_OK }
+            guard !Self.isOpen(handles) else { return NATS_OK }
             return unsafe withStrings { strings in
                 var connection: OpaquePointer?
                 var stream: OpaquePointer?
@@ -158,7 +165,9 @@ final class RegistrySession: @unchecked Sendable {
     /// - Returns: the reason for which the broker cannot be reached; `nil` if it can.
     func watch(_ report: (RegistryUpdate) -> Bool) -> String? {
         let status = connect()
-        guard status == NATS_OK, let stream = unsafe stream else { return Self.text(status) }
+        guard status == NATS_OK, let stream = unsafe stream else {
+            return cause(ofConnecting: status)
+        }
         var store: OpaquePointer?
         var watcher: OpaquePointer?
         defer {
@@ -169,13 +178,15 @@ final class RegistrySession: @unchecked Sendable {
         if result == NATS_OK {
             result = unsafe registry_watch(store, Self.waitMilliseconds, &watcher)
         }
-        guard result == NATS_OK else { return Self.text(result) }
+        guard result == NATS_OK else { return cause(ofCall: result) }
         guard report(.snapshot) else { return nil }
         while true {
             var entry: OpaquePointer?
             // This node's own record comes each second, so silence means that the watch is dead.
             result = unsafe kvWatcher_Next(&entry, watcher, Self.silenceMilliseconds)
-            guard result == NATS_OK else { return result == NATS_TIMEOUT ? nil : Self.text(result) }
+            guard result == NATS_OK else {
+                return result == NATS_TIMEOUT ? nil : cause(ofCall: result)
+            }
             defer { unsafe kvEntry_Destroy(entry) }
             guard unsafe report(update(of: entry)) else { return nil }
         }
@@ -196,10 +207,6 @@ final class RegistrySession: @unchecked Sendable {
             revision: kvEntry_Revision(entry),
             value: isPresent ? Array(bytes) : nil
         )
-    }
-
-    private static func text(_ status: natsStatus) -> String {
-        unsafe natsStatus_GetText(status).map { unsafe String(cString: $0) } ?? "unknown"
     }
 
     private static func subject(of key: String) -> String { "$KV.\(bucket).\(key)" }

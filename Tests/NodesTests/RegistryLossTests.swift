@@ -209,4 +209,31 @@ import Testing
             #expect(world.homes(of: room).first == world.recordedHome(of: room))
         }
     }
+
+    @Test func `each reason for which there is no broker is told once`() {
+        let world = NodeWorld(["a", "b"])
+        let told = { world["a"].warnings.count { $0 == "registry away" } }
+        world.setAway(true)
+        world.run(milliseconds: 4_000)
+        let first = told()
+        for _ in 1...3 {
+            for reason in ["refused", "unknown authority"] {
+                world.deliver(to: NodeWorld.name("a")) {
+                    $0.cluster.receive(.away(reason), at: world.now)
+                }
+            }
+        }
+        #expect(first == 1 && told() == 3)
+        for number in 1...100 {
+            world.deliver(to: NodeWorld.name("a")) {
+                $0.cluster.receive(.away("reason \(number)"), at: world.now)
+            }
+        }
+        #expect(told() == 8)
+        world.setAway(false)
+        world.run(milliseconds: 5_000)
+        world.setAway(true)
+        world.run(milliseconds: 4_000)
+        #expect(told() == 9)
+    }
 }

@@ -27,7 +27,11 @@ struct ClusterSettings: Equatable {
         func file() throws(ConfigurationError) -> String {
             let current = FileManager.default.currentDirectoryPath
             let path = Configuration.absolute(value, in: current)
-            guard !value.contains("\0"), FileManager.default.isReadableFile(atPath: path) else {
+            var isFolder: ObjCBool = false
+            guard !value.contains("\0"), FileManager.default.isReadableFile(atPath: path),
+                FileManager.default.fileExists(atPath: path, isDirectory: &isFolder),
+                !isFolder.boolValue
+            else {
                 throw refuse("\"\(value)\" is not a file that can be read")
             }
             return path

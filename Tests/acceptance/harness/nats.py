@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from harness import process
@@ -81,14 +82,22 @@ class ThreeNats:
 
 
 async def cluster(
-    start_sfud, nats: Nats | ThreeNats, *names: str, more: tuple[str, ...] = (), **options
+    start_sfud,
+    nats: Nats | ThreeNats,
+    *names: str,
+    more: tuple[str, ...] = (),
+    own: Callable[[str], tuple[str, ...]] = lambda name: (),
+    programs: dict[str, Path] | None = None,
+    **options,
 ) -> list:
-    """Starts a daemon for each name, with further flags, and awaits that each finds all."""
+    """Starts a daemon for each name, with further flags, and those that are its `own`, and awaits
+    that each finds all. `programs` has those of nodes of another version."""
     daemons = []
     for number, name in enumerate(names):
         host = f"127.0.0.{number + 1}"
-        flags = ("--nats", nats.url, "--node", name, "--link", f"{host}:0", *more)
-        daemons.append(await start_sfud(*flags, host=host, workers=1, **options))
+        flags = ("--nats", nats.url, "--node", name, "--link", f"{host}:0", *more, *own(name))
+        program = (programs or {}).get(name)
+        daemons.append(await start_sfud(*flags, host=host, workers=1, program=program, **options))
     await asyncio.gather(*(finds(daemon, {name: "up" for name in names}) for daemon in daemons))
     return daemons
 

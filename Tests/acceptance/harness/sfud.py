@@ -61,14 +61,16 @@ class Sfud:
         workers: int = 2,
         under: tuple[str, ...] = (),
         keeper: bool = False,
+        program: Path | None = None,
     ) -> "Sfud":
         """Starts it and awaits the ready line; `flags` are additional ones, and `under` is a
-        command prefix that execs it. With `keeper` the process is the daemon's keeper."""
+        command prefix that execs it. With `keeper` the process is the daemon's keeper. `program` is
+        another version's."""
         daemon = cls(Path(tempfile.mkdtemp(prefix="sfud-")))
         daemon.udp = f"{host}:{free_ports(workers)}"
         daemon.process = await process.start(
             *under,
-            binary(),
+            program or binary(),
             *(["--keeper"] if keeper else []),
             "--ipc",
             daemon.ipc,
