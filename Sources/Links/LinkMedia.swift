@@ -125,6 +125,7 @@ package struct LinkMedia: ~Copyable {
 
     package init(core: consuming Core, port: consuming RelayPort, at now: Instant) {
         self.core = core
+        self.core.beginEpochs(after: UInt32(truncatingIfNeeded: now.nanoseconds / 1_000_000))
         self.port = port
         nextBeat = now
     }
@@ -249,6 +250,11 @@ package struct LinkMedia: ~Copyable {
         peer.isGranting = old?.isGranting ?? false
         peer.isAlive = old?.isAlive ?? false
         peers[node] = peer
+        // Its process may be another one, which knows nothing of what was wanted.
+        for (id, known) in receiving where known.node == node {
+            receiving[id]?.isHeard = false
+            receiving[id]?.nextWant = now
+        }
     }
 
     mutating func disconnect(_ node: String) {

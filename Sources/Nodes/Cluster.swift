@@ -33,6 +33,9 @@ package struct Cluster {
     var load = NodeLoad()
     var lastNumber: UInt64 = 0
     var lastGuest: UInt64 = Self.firstGuest
+    /// Nodes with participants that an earlier process of this home has left there, and the times
+    /// until which it may go on with them.
+    var returning: [NodeName: Instant] = [:]
     /// Number of the last session about participants of this home at another node.
     var lastSession: UInt64 = 0
     var beat: UInt64 = 0
@@ -95,9 +98,16 @@ package struct Cluster {
     /// Makes the state of a node that starts.
     ///
     /// `rooms` are those that it has kept from before, with the `seq` of each one's last event that
-    /// was told.
-    package init(_ setup: NodeSetup, rooms: [String: UInt64], at now: Instant) {
+    /// was told. Of these, participants are connected at the nodes of `places`.
+    package init(
+        _ setup: NodeSetup,
+        rooms: [String: UInt64],
+        places: [NodeName] = [],
+        at now: Instant
+    ) {
         self.setup = setup
+        let end = now.advanced(milliseconds: Self.returnMilliseconds)
+        returning = Dictionary(places.map { ($0, end) }) { first, _ in first }
         members = Members(own: setup.name)
         nextTick = now
         nextTidy = now
@@ -277,6 +287,8 @@ package struct Cluster {
     }
 
     static let tickMilliseconds: Int64 = 100
+    /// Time for which a process that has begun again may go on with participants at other nodes.
+    static let returnMilliseconds: Int64 = 4_000
     /// Time without a turn of this node after which others may have taken its rooms.
     static let standstillMilliseconds: Int64 = 1_500
     /// Time without a turn after which replies wait for the journal from then on.

@@ -141,7 +141,7 @@ extension Cluster {
             failCalls(to: node, exceptOf: member.record.boot, at: now)
             for number in peers[node]?.calls.keys.sorted() ?? [] { sendCall(number, to: node) }
             attachAll(to: node, at: now)
-            resumePlaces(at: node, of: member.record.boot)
+            resumePlaces(at: node, of: member.record.boot, at: now)
             peers[node]?.downSince = nil
             peers[node]?.isRefused = false
             peers[node]?.isProlonged = false

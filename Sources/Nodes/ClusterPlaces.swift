@@ -52,8 +52,13 @@ extension Cluster {
                 // This process is not the one that took part in the session.
                 return tellEnd(of: message.session, asHome: false, to: node)
             }
-            // The home has begun anew: it knows nothing of the participants of before.
-            if let known { end(path, at: node, isOver: known.boot != boot) }
+            if let known, known.boot == boot {
+                // Its process has begun anew. It asks for the participants of before, or leaves
+                // them to end.
+                emit(.homeReturned(node, boot: boot))
+            } else if known != nil {
+                end(path, at: node, isOver: true)
+            }
             peers[node]?.guests = PlaceStream(
                 session: message.session,
                 with: boot,
@@ -73,7 +78,7 @@ extension Cluster {
     }
 
     /// Goes on with the sessions over a new link, or ends those with another life of the node.
-    mutating func resumePlaces(at node: NodeName, of boot: String) {
+    mutating func resumePlaces(at node: NodeName, of boot: String, at now: Instant) {
         for path in [\Peer.places, \Peer.guests] {
             guard let stream = peers[node]?[keyPath: path] else { continue }
             guard stream.boot == boot else {
@@ -86,8 +91,10 @@ extension Cluster {
             else { continue }
             emit(.send(node, .place(message)))
         }
-        // A home that goes on without its former process has nobody there.
-        if peers[node]?.places == nil { tellEnd(of: 0, asHome: true, to: node) }
+        // A home that goes on without its former process has nobody there, unless it has kept them.
+        let goesOn = returning[node].map { now < $0 } ?? false
+        returning[node] = nil
+        if peers[node]?.places == nil, !goesOn { tellEnd(of: 0, asHome: true, to: node) }
     }
 
     /// Acknowledges what came, and ends sessions whose link has been away for too long.

@@ -65,6 +65,8 @@ package enum ClusterOutput: Hashable, Sendable {
     case placesLost(NodeName, asHome: Bool)
     /// A life of another home is over: its participants here wait for the next home.
     case homeLost(NodeName, boot: String)
+    /// The process of another home has begun again, and goes on with its participants here itself.
+    case homeReturned(NodeName, boot: String)
     /// A home has died: this node's lease on its rooms lasts until another has gone on with them.
     case prolong(NodeName)
     /// Ends a room whose name is no longer this node's.

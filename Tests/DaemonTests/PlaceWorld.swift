@@ -146,8 +146,11 @@ struct PlaceWorld {
         settle()
     }
 
-    /// Lets a node's process begin again with what the last one has saved; its links break.
-    mutating func restart(_ name: String) {
+    /// Lets a node's process begin again with what the last one has saved; its links break, and
+    /// `reunite` makes them again.
+    ///
+    /// `isAwaited`: the other nodes keep its participants there for it.
+    mutating func restart(_ name: String, isAwaited: Bool = true) {
         guard let node = nodes[name] else { return }
         nodes[name]?.worker = WalkWorker(index: 0)
         nodes[name]?.recorder = WalkWorker(index: Self.recorder)
@@ -160,10 +163,19 @@ struct PlaceWorld {
             unixTime: 1_700_000_000 + Double(now.nanoseconds) / 1e9
         )
         for other in nodes.keys.sorted() where other != name {
-            nodes[other]?.plane.endGuests(of: name, at: now)
+            let boot = bootID(of: name)
+            if isAwaited {
+                nodes[other]?.plane.orphanGuests(of: name, boot, isBack: true, at: now)
+            } else {
+                nodes[other]?.plane.endGuests(of: name, at: now)
+            }
             nodes[other]?.plane.losePlaces(at: name, at: now)
         }
         settle()
+    }
+
+    /// Makes a node's links again.
+    mutating func reunite(_ name: String) {
         for other in nodes.keys.sorted() where other != name {
             meet(name, other)
             meet(other, name)

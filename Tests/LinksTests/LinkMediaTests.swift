@@ -191,6 +191,21 @@ import WorkerInterface
         #expect(world.origin.names.isEmpty)
     }
 
+    @Test func `a process that begins again is asked at once, and numbers anew`() throws {
+        var world = try LinkWorld(seed: 3)
+        world.want(1)
+        world.run(1_500) { world, step in world.publish(Int64(step), isKeyframe: step == 0) }
+        let before = try #require(world.packets.last)
+        let former = world.far.core.linkedEpoch(of: LinkWorld.incoming, position: 0)
+        try world.restartOrigin(keys: 11)
+        let count = world.packets.count
+        world.run(150) { world, step in world.publish(Int64(1_500 + step)) }
+        #expect(world.packets.count > count + 50, "wants are not refreshed before a second")
+        let after = try #require(world.packets.last)
+        #expect(after.epoch != before.epoch)
+        #expect(world.far.core.linkedEpoch(of: LinkWorld.incoming, position: 0) != former)
+    }
+
     @Test func `a path that is cut is told, and told again when it is back`() throws {
         var world = try LinkWorld(seed: 6)
         world.run(300)

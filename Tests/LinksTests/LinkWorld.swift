@@ -116,6 +116,21 @@ struct LinkWorld: ~Copyable {
         )
     }
 
+    /// Lets the origin's process begin again: its link thread knows nothing of what was wanted.
+    mutating func restartOrigin(keys: UInt8) throws {
+        let mesh = RelayMesh(workers: 2)
+        worker = mesh.port(of: 0)
+        origin = LinkMedia(core: try Self.core(3), port: mesh.port(of: 1), at: now)
+        flying = []
+        connect(keys: keys)
+        var configuration = Self.configuration(.video, [nil])
+        configuration.id = Self.outgoing
+        let target = RelayTarget(worker: 0, publication: Self.home)
+        let outgoing = Mirror(configuration: configuration, home: target, open: true)
+        origin.apply(.mirror(outgoing), at: now)
+        origin.apply(.link(.send(Self.outgoing, as: Self.name, to: ["far"])), at: now)
+    }
+
     /// Adds the publisher's sound, which the far node wants.
     mutating func addSound(wanted: UInt8 = 1) {
         var configuration = Self.configuration(.audio, [nil])

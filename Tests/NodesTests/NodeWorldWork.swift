@@ -61,6 +61,8 @@ extension NodeWorld {
         case .placesLost(let other, let asHome):
             node.placed.append("lost \(other) \(asHome ? "as home" : "as guest")")
         case .homeLost(let other, let boot): node.placed.append("lost home \(other) \(boot)")
+        case .homeReturned(let other, let boot):
+            node.placed.append("home back \(other) \(boot)")
         case .prolong(let other): node.placed.append("prolong \(other)")
         case .linked, .described, .cancelAdoption, .log, .nodes: break
         }

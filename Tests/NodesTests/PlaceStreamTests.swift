@@ -1,4 +1,5 @@
 import Contract
+import RTP
 import Testing
 
 @testable import Nodes
@@ -97,6 +98,24 @@ import Testing
         world.run(milliseconds: 1_500)
         let placed = world["b"].placed.filter { $0 != "prolong a" }
         #expect(placed == ["home a x", "lost home a \(boot)"])
+    }
+
+    @Test func `a process that goes on with its participants begins another session`() {
+        let world = NodeWorld(["a", "b"])
+        send("x", "a", to: "b", world, asHome: true)
+        world.run(milliseconds: 100)
+        let boot = world["a"].boot
+        world.kill("a")
+        world.start("a", boot: boot)
+        world["a"].cluster.returning = [NodeWorld.name("b"): .init(nanoseconds: .max)]
+        world.run(milliseconds: 1_500)
+        #expect(world["b"].placed.filter { $0 != "prolong a" } == ["home a x"])
+        // Sessions are numbered by the time, so that the next process's are higher.
+        world["a"].cluster.unixTime = 1_700_000_000
+        send("y", "a", to: "b", world, asHome: true)
+        world.run(milliseconds: 100)
+        let placed = world["b"].placed.filter { $0 != "prolong a" }
+        #expect(placed == ["home a x", "home back a \(boot)", "home a y"])
     }
 
     @Test func `a link that is away for ten seconds ends them on both sides`() {

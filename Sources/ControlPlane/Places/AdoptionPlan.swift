@@ -213,9 +213,14 @@ struct AdoptionPlan {
 
     /// Adds names to a site's last order, or to a new one where that is full.
     private mutating func add(_ names: AdoptionOrder, at site: Site) {
-        var all = orders[site] ?? []
-        if all.last?.isFull != false { all.append(names) } else { all[all.count - 1] += names }
-        orders[site] = all
+        orders[site, default: []].add(names)
+    }
+}
+
+extension [AdoptionOrder] {
+    /// Adds names to the last order, or to a new one where that is full.
+    mutating func add(_ names: AdoptionOrder) {
+        if last?.isFull != false { append(names) } else { self[count - 1] += names }
     }
 }
 
@@ -229,7 +234,7 @@ extension AdoptionOrder {
         )
     }
 
-    fileprivate static func += (left: inout Self, right: Self) {
+    static func += (left: inout Self, right: Self) {
         left.transports += right.transports
         left.publications += right.publications
         left.slots += right.slots

@@ -32,8 +32,16 @@ extension Guests.Home {
 extension ControlPlane {
     /// Keeps the guests of a home whose life is over until another node goes on with its rooms, for
     /// 15 s; they are sent media as long as the lease of that home goes on.
-    package mutating func orphanGuests(of home: String, _ boot: String, at now: Instant) {
+    ///
+    /// `isBack`: its process has begun again within its lease, so it goes on with them itself.
+    package mutating func orphanGuests(
+        of home: String,
+        _ boot: String,
+        isBack: Bool = false,
+        at now: Instant
+    ) {
         guard var known = places?.guests.homes.removeValue(forKey: home) else { return }
+        known.isBack = isBack
         known.until = now.advanced(milliseconds: Self.orphanMilliseconds)
         let former = FormerHome(node: home, boot: boot)
         // Another life of the home says nothing of these guests.
@@ -92,7 +100,9 @@ extension ControlPlane {
                 .commands(worker: linkThread, [.link(.hold(home: home, lease: lease))])
             )
         }
-        let taken = places?.guests.withFormerHome(order.former) { $0.take(order) } ?? nil
+        let taken =
+            isLost(order.former, to: home)
+            ? nil : places?.guests.withFormerHome(order.former) { $0.take(order) } ?? nil
         var heirs =
             places?.guests.homes[home]?.workers[order.worker] ?? GuestWorker(place: order.place)
         if let taken { heirs.add(taken, order) }
@@ -102,10 +112,16 @@ extension ControlPlane {
         tellHome(home, order.place, gone, at: now)
     }
 
+    /// Whether a home comes back too late for its own guests: another one goes on with its rooms.
+    private func isLost(_ former: FormerHome, to home: String) -> Bool {
+        guard former.node == home, let lost = places?.guests.lost[former] else { return false }
+        return !lost.isBack
+    }
+
     /// Ends what another home has not gone on with, lets its leases count, and tells it what it has
     /// not heard.
     mutating func end(_ adoption: AdoptionEnd, of home: String, at now: Instant) {
-        endRest(of: adoption, by: home, at: now)
+        if !isLost(adoption.former, to: home) { endRest(of: adoption, by: home, at: now) }
         places?.guests.homes[home]?.settle(adoption)
         guard let known = places?.guests.homes[home], let worker = adoption.worker,
             let heirs = known.workers[worker]

@@ -111,6 +111,8 @@ struct Guests {
         var workers: [Int: GuestWorker] = [:]
         /// Nodes that are not heard here, as it was told last.
         var unheard: Set<String> = []
+        /// Whether its process has begun again and goes on with its rooms itself.
+        var isBack = false
     }
 
     var homes: [String: Home] = [:]

@@ -21,10 +21,11 @@ extension ControlPlane {
         expireOrphans(at: now)
         expireHearing(at: now)
         expireDetours(at: now)
-        guard let places else { return }
-        for (name, node) in places.nodes.sorted(by: { $0.key < $1.key }) {
-            guard let due = node.due, due <= now else { continue }
+        for name in places?.nodes.keys.sorted() ?? [] {
+            // What becomes of one node may be awaited of the next.
+            guard let node = places?.nodes[name], let due = node.due, due <= now else { continue }
             if node.isDenied { goOn(without: name, node, at: now) } else { deny(name) }
+            if node.returning != nil { giveUp(name, at: now) }
         }
     }
 
@@ -38,7 +39,7 @@ extension ControlPlane {
         if places?.nodes[node]?.isDenied == false { deny(node) }
     }
 
-    private mutating func deny(_ node: String) {
+    mutating func deny(_ node: String) {
         guard var places else { return }
         places.lastDenial += 1
         let fence = Places.firstDenial + places.lastDenial

@@ -35,9 +35,11 @@ extension ControlPlane {
                 slots: facts.slots
             )
         )
+        rooms.records.hasNewPlaces = true
         places?.nodes[node, default: Places.Node()].feedsHomes = facts.feedsHomes == true
         guard let known = places?.nodes[node], !known.isConnected else { return }
         places?.nodes[node]?.isConnected = true
+        guard known.returning == nil else { return goOn(at: node, at: now) }
         // It gets leases when it has passed a first fence, for which it has as long as others.
         if !known.isLeaving, known.deniedAt != nil { places?.nodes[node]?.deniedAt = now }
     }
@@ -50,20 +52,24 @@ extension ControlPlane {
         guard let remote = shared.remote else { return }
         shared.losePlaces(at: node)
         stopAsking(node)
+        places?.nodes[node]?.returning = nil
         _ = places?.detours.set([], unheardBy: node)
         endTransports(in: Set(remote.places(at: node)), of: node, at: now)
     }
 
-    /// Ends the transports at other nodes that a restored room had.
+    /// Ends the transports of restored rooms at other nodes whose places are not known.
     mutating func loseRestoredPlaces(at now: Instant) {
-        guard let first = shared.remote?.first else { return }
+        guard let remote = shared.remote else { return }
         let workers = rooms.owners.keys.compactMap { resource -> Int? in
-            if case .transport(let worker, _) = resource, worker >= first { worker } else { nil }
+            guard case .transport(let worker, _) = resource, worker >= remote.first else {
+                return nil
+            }
+            return remote.name(of: worker) == nil ? worker : nil
         }
         endTransports(in: Set(workers), of: nil, at: now)
     }
 
-    private mutating func endTransports(in lost: Set<Int>, of node: String?, at now: Instant) {
+    mutating func endTransports(in lost: Set<Int>, of node: String?, at now: Instant) {
         if let node { leave(node) }
         let transports = rooms.owners.keys.compactMap { resource -> Room.TransportLocation? in
             guard case .transport(let worker, let id) = resource, lost.contains(worker) else {
@@ -128,7 +134,10 @@ extension ControlPlane {
         _ packets: UInt64
     ) {
         places?.nodes[node]?.pass(epoch, by: place)
-        if places?.nodes[node]?.owesNothing == true { grant(node) }
+        if places?.nodes[node]?.owesNothing == true {
+            places?.nodes[node]?.formerLeaseEnd = nil
+            grant(node)
+        }
         guard operations.awaits(epoch, from: place) else { return }
         fenced(epoch, by: place, at: passed, packets)
     }

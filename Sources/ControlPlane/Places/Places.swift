@@ -26,6 +26,13 @@ struct Places {
         /// Fence of the link thread behind that.
         var denial: UInt64?
 
+        /// Commands for its places, in order, until it is heard again: this process goes on with
+        /// participants that connected there before it began. `nil` for most.
+        var returning: [(place: Int, commands: [WorkerCommand])]?
+        /// End of the leases that this home's process before has given it, if it has not passed a
+        /// fence since.
+        var formerLeaseEnd: Instant?
+
         /// Whether it has passed all fences, also those that were given up.
         var owesNothing: Bool { awaited.isEmpty && late.isEmpty }
 
@@ -43,10 +50,12 @@ struct Places {
             }
             awaited = [:]
             isLeaving = false
+            formerLeaseEnd = nil
         }
 
         /// Time of the next look at its fences; `nil` while nothing is awaited.
         var due: Instant? {
+            if let formerLeaseEnd { return formerLeaseEnd }
             let sent = awaited.values.flatMap(\.values).min()
             guard isLeaving || sent != nil else { return nil }
             if let deniedAt {
@@ -106,7 +115,10 @@ extension ControlPlane {
             guard worker < shared.remote?.first ?? .max else { return }
             return output.append(.commands(worker: worker, commands))
         }
-        guard places?.nodes[name.node]?.isConnected == true else { return }
+        guard places?.nodes[name.node]?.isConnected == true else {
+            places?.nodes[name.node]?.returning?.append((worker, commands))
+            return
+        }
         let remote = commands.flatMap { remoteCommands($0, at: worker) }
         for part in PlaceCommands(worker: name.worker, place: worker, commands: remote).parts {
             output.append(.place(node: name.node, asHome: true, part))

@@ -39,6 +39,7 @@ extension ControlPlane {
         take(bootID: process.boot)
         shared.lastSubscription = max(shared.lastSubscription, process.lastSubscription)
         shared.taps?.lastID = process.lastTap
+        restorePlaces(saved[RoomRecords.placesKey])
         var groups: [String: RestoredRecords] = [:]
         for (key, value) in saved {
             guard let (kind, room, name) = RoomRecords.parts(of: key) else { continue }
@@ -48,6 +49,7 @@ extension ControlPlane {
             restore(name, records)
         }
         restoreHandles(process)
+        awaitPlaces(at: now)
         for name in rooms.names {
             guard let change = rooms.entries[name]?.room.rebuildWorkers(&shared) else { continue }
             conclude(Room.Outcome(change: change), in: name, at: now)
@@ -65,6 +67,14 @@ extension ControlPlane {
             let fields = [("room", name), ("error", "\(error)")]
             output.append(.log(.error, "saved room is left out", fields))
         }
+    }
+
+    /// Gives the workers of other nodes the numbers that restored rooms have for them.
+    private mutating func restorePlaces(_ record: [UInt8]?) {
+        guard shared.remote != nil, let record else { return }
+        let places: [Room.SavedPlace]? = try? RestoredRecords.decode(record)
+        shared.restorePlaces(places ?? [], setup.limits.identifiers)
+        rooms.records.hasNewPlaces = true
     }
 
     /// Makes the pools of handles, so that no handle is given twice.

@@ -25,6 +25,8 @@ struct RoomRecords {
     }
 
     static let processKey = "x"
+    /// Key of the numbers that the workers of other nodes have here.
+    static let placesKey = "y"
 
     static func key(_ kind: Kind, _ room: String, _ name: String = "") -> String {
         "\(kind.rawValue)/\(room)/\(name)"
@@ -41,6 +43,8 @@ struct RoomRecords {
     private var keys: [String: Set<String>] = [:]
     /// Record of the process as last saved.
     var process: [UInt8] = []
+    /// Whether the record of the other nodes' workers is to be saved.
+    var hasNewPlaces = false
 
     /// Notes a change of a record of a room.
     mutating func note(_ change: SavedChange, of room: String) {
@@ -119,6 +123,11 @@ extension ControlPlane {
             changes += own
         }
         changes += takeUnsavedEvents()
+        if rooms.records.hasNewPlaces {
+            rooms.records.hasNewPlaces = false
+            let places = JSON.compact(shared.remote?.saved ?? [])
+            changes.append(SavedChange(key: RoomRecords.placesKey, value: places))
+        }
         // The boot id is saved before there are rooms.
         guard !changes.isEmpty || rooms.records.process.isEmpty else { return [] }
         let process = JSON.compact(processRecord)

@@ -68,7 +68,12 @@ struct ClusterService {
         )
         let positions = control.positions
         let rooms = control.roomNames.map { ($0, positions[$0] ?? 0) }
-        core = Cluster(setup, rooms: Dictionary(uniqueKeysWithValues: rooms), at: now)
+        core = Cluster(
+            setup,
+            rooms: Dictionary(uniqueKeysWithValues: rooms),
+            places: control.nodesAwaited.compactMap(NodeName.init(rawValue:)),
+            at: now
+        )
         nextLoad = now
     }
 

@@ -118,6 +118,9 @@ extension EventLoop {
         case .homeLost(let node, let boot):
             control.orphanGuests(of: node.rawValue, boot, at: now)
             carryOut(at: now)
+        case .homeReturned(let node, let boot):
+            control.orphanGuests(of: node.rawValue, boot, isBack: true, at: now)
+            carryOut(at: now)
         case .prolong(let node): cluster?.prolongLease(of: node)
         case .endRoom(let room):
             control.end(room, reason: Cluster.lossReason, at: now)

@@ -24,6 +24,13 @@ extension Room {
 
         package init(first: Int) { self.first = first }
 
+        /// Places with their numbers, as they are saved.
+        package var saved: [SavedPlace] {
+            names.sorted { $0.key < $1.key }.compactMap { place, name in
+                locals[place].map { SavedPlace(place: place, name: name, local: $0) }
+            }
+        }
+
         package func name(of place: Int) -> RemotePlace? { names[place] }
         package func places(at node: String) -> [Int] { places[node] ?? [] }
 
@@ -37,7 +44,29 @@ extension Room {
     }
 }
 
+extension Room {
+    /// Place of another node's worker, as it is saved.
+    package struct SavedPlace: Sendable, Codable {
+        package var place: Int
+        package var name: RemotePlace
+        package var local: LocalParameters
+    }
+}
+
 extension Room.Shared {
+    /// Gives the workers of other nodes the numbers that an earlier process had given them.
+    package mutating func restorePlaces(_ saved: [Room.SavedPlace], _ pools: WorkerIdentifiers) {
+        guard let first = remote?.first else { return }
+        let possible = first..<first + Room.RemotePlaces.limit
+        for known in saved.sorted(by: { $0.place < $1.place })
+        where possible.contains(known.place) && remote?.name(of: known.place) == nil {
+            // The numbers grow with those of a node's workers.
+            guard remote?.places(at: known.name.node).count == known.name.worker else { continue }
+            addPools(upTo: known.place + 1, pools)
+            remote?.add(known.name, known.local, as: known.place)
+        }
+    }
+
     /// Notes the workers of another node, or what has changed of them.
     package mutating func notePlaces(
         at node: String,

@@ -15,7 +15,13 @@ extension Room {
         let people = participants.values.sorted { $0.birth < $1.birth }
         for transport in people.flatMap(\.transports) { tellState(of: transport, &transaction) }
         tellMirrors(&transaction)
-        for transport in people.flatMap(\.transports) { tellBindings(of: transport, &transaction) }
+        for transport in people.flatMap(\.transports) {
+            // Those of other nodes still have all that they had.
+            if transaction.shared.node(of: transport.place.worker) != nil {
+                tellRelays(of: transport, &transaction)
+            }
+            tellBindings(of: transport, &transaction)
+        }
         for number in subscriptions.keys.sorted() {
             transaction.open(.subscription(number))
             // The workers withhold nothing yet.

@@ -33,6 +33,27 @@ extension Room {
         }
         return handles
     }
+
+    /// Transports at a place of another node.
+    package func transports(at place: Int) -> [ForeignParts.Transport] {
+        participants.values.flatMap(\.transports).filter { $0.place.worker == place }
+            .map { transport in
+                var handles = Handles()
+                handles.transports = [transport.place.id]
+                handles.publications = transport.tracks.map(\.publication)
+                handles.slots = transport.slots.map(\.id)
+                return ForeignParts.Transport(
+                    place: transport.place,
+                    handles: handles,
+                    connection: transport.connection
+                )
+            }
+    }
+
+    /// Mirrors at a place of another node.
+    package func mirrors(at place: Int) -> [PublicationID] {
+        placement.relays.values.compactMap { $0.mirrors[place]?.id }
+    }
 }
 
 extension WorkerIdentifiers {

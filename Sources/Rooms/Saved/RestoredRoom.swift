@@ -11,7 +11,7 @@ extension Room {
     ///
     /// Operations that awaited their fences are complete; who talks is measured anew. Without
     /// `negotiations`, the transports cannot go on. `mirrored`: workers below this number keep
-    /// their mirrors, and the slots that are bound to these.
+    /// their mirrors, and the slots that are bound to these; so do those of nodes that are known.
     ///
     /// - Throws: `InconsistentParts` if a part needs another that is missing.
     package init(
@@ -44,7 +44,9 @@ extension Room {
             try checkNegotiations()
         }
         try checkParts()
-        try restore(savedMirrors, workers: mirrored ?? shared.locals.count)
+        try restore(savedMirrors) { worker in
+            worker < mirrored ?? shared.locals.count || shared.node(of: worker) != nil
+        }
         restoreLosses()
         restore(saved.speakers)
     }
@@ -123,18 +125,18 @@ extension Room {
     }
 
     /// Restores the mirrors in other workers; those in the tap thread end with it, and those at
-    /// other nodes with the transports there, which are lost.
+    /// nodes that are not known with the transports there, which are lost.
     private mutating func restore(
         _ saved: [SavedMirrors],
-        workers: Int
+        keptAt isKept: (_ worker: Int) -> Bool
     ) throws(InconsistentParts) {
-        unbindSlots(atPlacesFrom: workers)
+        unbindSlots(exceptAt: isKept)
         for saved in saved {
             guard let track = track(of: saved.home) else {
                 throw InconsistentParts(cause: "the publication of a mirror is missing")
             }
             var relay = Relay()
-            for target in saved.mirrors where target.worker < workers {
+            for target in saved.mirrors where isKept(target.worker) {
                 var mirror = Mirror(
                     configuration: track.configuration,
                     home: saved.home,
@@ -162,11 +164,11 @@ extension Room {
         }
     }
 
-    /// Empties the slots at other nodes.
-    private mutating func unbindSlots(atPlacesFrom first: Int) {
+    /// Empties the slots of transports that are lost.
+    private mutating func unbindSlots(exceptAt isKept: (_ worker: Int) -> Bool) {
         for participant in Array(participants.values) {
             for (index, transport) in participant.transports.enumerated()
-            where transport.place.worker >= first {
+            where !isKept(transport.place.worker) {
                 for slot in transport.slots.indices {
                     participants[participant.id]?.transports[index].slots[slot].bound = nil
                 }

@@ -121,7 +121,7 @@ extension Room {
     }
 
     /// Ends what the worker may still relay, and empties slots that it may think bound.
-    private func tellRelays(of transport: Transport, _ transaction: inout RoomTransaction) {
+    func tellRelays(of transport: Transport, _ transaction: inout RoomTransaction) {
         guard placement.negotiated[transport.place] != nil else { return }
         let worker = transport.place.worker
         for track in transport.tracks where placement.relays[transport.home(of: track)] == nil {

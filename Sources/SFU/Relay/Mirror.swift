@@ -116,7 +116,7 @@ extension Relays {
         var bytes = packets.mutableBytes(at: place)
         reader.copyPacket(length: Int(message.length), into: &bytes)
         let encoding = receiver.publications[publication].encodings[position]
-        follow(message, encoding: encoding, &receiver)
+        let hasLeft = follow(message, encoding: encoding, &receiver)
         var info = message.info
         info.encoding = encoding
         info.epoch = receiver.encodings[encoding].epoch
@@ -148,7 +148,7 @@ extension Relays {
                 &transports
             )
         }
-        if receiver.encodings[encoding].kind == .video, message.followsGap,
+        if receiver.encodings[encoding].kind == .video, message.followsGap || hasLeft,
             !info.flags.contains(.keyframeStart)
         {
             requestKeyframesAfterGap(
@@ -163,12 +163,14 @@ extension Relays {
         return nil
     }
 
-    /// Adopts the home's epoch, capture time and rate of the encoding.
+    /// Adopts the home's epoch, capture time and rate of the encoding; returns whether that ends
+    /// an epoch, whose pictures those of the next one do not continue.
     private mutating func follow(
         _ message: RelayMessage,
         encoding: EncodingIndex,
         _ receiver: inout Receiver
-    ) {
+    ) -> Bool {
+        let before = receiver.encodings[encoding].homeEpoch
         followNumbering(message, encoding: encoding, &receiver)
         receiver.encodings[encoding].watch
             .receive(
@@ -184,6 +186,7 @@ extension Relays {
             isMedia: !message.info.flags.contains(.skipped),
             at: message.info.arrival
         )
+        return before.map { $0 != message.info.epoch } ?? false
     }
 
     /// Adopts the home's epoch.

@@ -48,6 +48,10 @@ extension Core {
         return packets
     }
 
+    /// Lets the epochs begin above a number: those that another node has seen of an earlier process
+    /// are not used again.
+    package mutating func beginEpochs(after last: UInt32) { receiver.lastEpoch = last }
+
     /// Lets the next packets of encodings of a linked publication, one bit each, begin a new
     /// numbering: they were not wanted for a while, and what came before is of no use for them.
     package mutating func beginLinked(_ encodings: UInt8, of id: PublicationID) {

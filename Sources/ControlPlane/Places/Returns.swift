@@ -1,0 +1,108 @@
+import JSON
+import RTP
+import Rooms
+import WorkerInterface
+
+// Participants at other nodes whose home has begun again with its rooms: it goes on with them as
+// another home would, under the names that they have.
+
+extension ControlPlane {
+    /// Nodes that this process has yet to hear, with participants of rooms that it goes on with.
+    package var nodesAwaited: [String] {
+        (places?.nodes ?? [:]).filter { $0.value.returning != nil }.keys.sorted()
+    }
+
+    /// Waits for the nodes that have transports of restored rooms.
+    ///
+    /// What is to take effect there waits, too, and they get no leases before they know it. The
+    /// leases that the process before gave them may go on for as long as those of a home that has
+    /// died.
+    mutating func awaitPlaces(at now: Instant) {
+        let used = Set(rooms.names.flatMap { rooms.entries[$0]?.room.handles.keys.sorted() ?? [] })
+        let nodes = Set(used.compactMap { shared.remote?.name(of: $0)?.node })
+        for node in nodes.sorted() {
+            var awaited = Places.Node()
+            awaited.isConnected = false
+            awaited.isLeaving = true
+            awaited.returning = []
+            awaited.formerLeaseEnd = now.advanced(milliseconds: Adoption.patienceMilliseconds)
+            places?.nodes[node] = awaited
+            deny(node)
+        }
+    }
+
+    /// Goes on with the transports at a node that is heard again.
+    ///
+    /// The node tells which of them it no longer has.
+    mutating func goOn(at node: String, at now: Instant) {
+        guard let waiting = places?.nodes[node]?.returning else { return }
+        places?.nodes[node]?.returning = nil
+        places?.nodes[node]?.isLeaving = false
+        var ends: [AdoptionEnd] = []
+        var count = 0
+        for name in rooms.names {
+            guard let room = rooms.entries[name]?.room else { continue }
+            for place in shared.remote?.places(at: node) ?? [] {
+                guard let worker = shared.remote?.name(of: place)?.worker else { continue }
+                let orders = orders(for: room, at: worker, place)
+                count += orders.reduce(0) { $0 + $1.transports.count }
+                guard !orders.isEmpty else { continue }
+                for order in orders {
+                    output.append(.place(node: node, asHome: true, JSON.compact(order)))
+                }
+                ends.append(
+                    AdoptionEnd(
+                        room: name,
+                        former: ownLife,
+                        worker: worker,
+                        formerPlace: place
+                    )
+                )
+            }
+        }
+        for (place, commands) in waiting { tell(place, commands) }
+        for end in ends { output.append(.place(node: node, asHome: true, JSON.compact(end))) }
+        let fields = [("node", node), ("transports", "\(count)")]
+        output.append(.log(.info, "participants at another node go on", fields))
+    }
+
+    /// Ends the transports at a node that has not been heard in time.
+    mutating func giveUp(_ node: String, at now: Instant) {
+        places?.nodes[node]?.returning = nil
+        endTransports(in: Set(shared.remote?.places(at: node) ?? []), of: nil, at: now)
+    }
+
+    /// This home's life, which is that of the process before.
+    private var ownLife: FormerHome { FormerHome(node: setup.node ?? "", boot: setup.bootID) }
+
+    /// Orders to go on with a room's transports in one worker, each under the name that it has.
+    private func orders(for room: Room, at worker: Int, _ place: Int) -> [AdoptionOrder] {
+        let empty = AdoptionOrder(former: ownLife, worker: worker, place: place, formerPlace: place)
+        var orders: [AdoptionOrder] = []
+        for transport in room.transports(at: place) {
+            var names = empty
+            names.transports.append(
+                AdoptionOrder.Transport(
+                    name: AdoptionOrder.Name(transport.place.id),
+                    isConnected: transport.connection == .connected,
+                    isReconnecting: transport.connection == .reconnecting
+                )
+            )
+            names.publications = transport.handles.publications.map(AdoptionOrder.Name.init)
+            names.slots = transport.handles.slots.map(AdoptionOrder.Name.init)
+            orders.add(names)
+        }
+        guard !orders.isEmpty else { return [] }
+        for mirror in room.mirrors(at: place) {
+            var names = empty
+            names.publications = [AdoptionOrder.Name(mirror)]
+            orders.add(names)
+        }
+        return orders
+    }
+}
+
+extension AdoptionOrder.Name {
+    /// The name that an object keeps.
+    fileprivate init(_ handle: Handle<Kind>) { self.init(old: handle, new: handle) }
+}

@@ -1,0 +1,215 @@
+import RTP
+import Testing
+
+@testable import Contract
+@testable import ControlPlane
+@testable import JSON
+@testable import Rooms
+@testable import WorkerInterface
+
+/// Participants at other nodes whose home begins again with its rooms.
+@Suite struct PlaceReturnTests {
+    /// A room at `a`: `p` publishes at `b`, `v` watches it at `c`, and `w` at `b`; `h` is at the
+    /// home, `v` watches it, and it watches `p`.
+    private struct Call {
+        var world = PlaceWorld("a", "b", "c")
+        var stream = ""
+
+        init() throws {
+            _ = try world.done("room.create", ["room": "r"])
+            stream = try #require(try world.join("p", by: "b", "0:video:sendonly").stream)
+            let own = try world.join("h", by: nil, "0:video:sendonly", "1:video:recvonly").stream
+            try world.join("v", by: "c", "0:video:recvonly", "1:video:recvonly")
+            try world.join("w", by: "b", "0:video:recvonly")
+            for (viewer, stream) in [("v", stream), ("v", own), ("w", stream), ("h", stream)] {
+                try world.watch(viewer, stream)
+            }
+            for name in ["a", "b", "c"] {
+                for transport in try worker(name).transports.keys {
+                    world.tell(.transport(transport, .connected), of: name)
+                }
+            }
+            world.events = []
+        }
+
+        func worker(_ name: String) throws -> WalkWorker {
+            try #require(world.nodes[name]).worker
+        }
+
+        mutating func connections() throws -> [ConnectionState?] {
+            try world.done("participant.list", ["room": "r"])
+                .decode(ParticipantList.Result.self).participants.map(\.connection)
+        }
+
+        func told(_ event: String) -> [JSON?] {
+            world.events.filter { $0.event == event }.map { $0.data["participant"] }
+        }
+
+        mutating func mute() -> Int64 {
+            let params: JSON = ["room": "r", "participant": "p", "media": ["video"]]
+            return world.send("participant.hardMute", params)
+        }
+
+        /// Ends the room; nothing is left at any node.
+        mutating func end(_ others: String...) throws {
+            for who in ["p", "v", "w", "h"] + others {
+                let params: JSON = ["room": "r", "participant": .string(who)]
+                _ = try world.done("participant.leave", params)
+            }
+            _ = try world.done("room.close", ["room": "r"])
+            for name in ["a", "b", "c"] {
+                let node = try #require(world.nodes[name])
+                #expect(node.plane.leakedObjects == [], "\(name)")
+                #expect(node.worker.transports.isEmpty && node.worker.mirrors.isEmpty, "\(name)")
+                #expect(node.plane.places?.routes.isEmpty == true, "\(name)")
+                #expect(node.plane.places?.guests.lost.isEmpty == true, "\(name)")
+            }
+        }
+    }
+
+    @Test func `who is elsewhere stays connected when the home begins again`() throws {
+        var call = try Call()
+        for _ in 0..<3 {
+            let before = (try call.worker("b"), try call.worker("c"))
+            call.world.warnings = []
+            for name in ["b", "c"] { call.world.nodes[name]?.orders = [] }
+            call.world.restart("a")
+            call.world.run(milliseconds: 300)
+            call.world.reunite("a")
+            #expect(call.world.warnings.filter { $0.hasPrefix("a:") } == [])
+            #expect(call.told("participant.connection") == [])
+            #expect(call.told("stream.destroyed") == [])
+            let states = try call.connections()
+            #expect(states == [.connected, .connected, .connected, .connected])
+            for (name, old) in [("b", before.0), ("c", before.1)] {
+                let new = try call.worker(name)
+                #expect(new.transports == old.transports, "\(name)")
+                #expect(new.mirrors == old.mirrors, "\(name)")
+                #expect(new.gates == old.gates, "\(name)")
+                #expect(new.bindings == old.bindings, "\(name)")
+                let hasEnded = try #require(call.world.nodes[name]).orders.contains { order in
+                    switch order {
+                    case .link(.end), .unmirror, .gate(_, open: false): true
+                    default: false
+                    }
+                }
+                #expect(!hasEnded, "\(name)")
+                let isLate = try #require(call.world.nodes["a"]?.plane.places?.nodes[name])
+                #expect(!isLate.isDenied && isLate.owesNothing && isLate.due == nil)
+            }
+            call.world.run(milliseconds: 20_000)
+        }
+        #expect(try call.worker("b").transports.count == 2)
+        try call.end()
+    }
+
+    @Test func `calls go on for those who stayed`() throws {
+        var call = try Call()
+        call.world.restart("a")
+        call.world.reunite("a")
+        let new = try call.world.join("n", by: "c", "0:video:sendonly").stream
+        try call.world.join("m", by: nil, "0:video:recvonly")
+        try call.world.join("o", by: "b", "0:video:recvonly")
+        for viewer in ["m", "o"] { try call.world.watch(viewer, new) }
+        for name in ["a", "b", "c"] {
+            #expect(try call.worker(name).bindings.values.count { $0.open } == 2, "\(name)")
+        }
+        let id = call.mute()
+        #expect(call.world.replies[id] != nil)
+        for name in ["a", "b", "c"] {
+            let closed = try call.worker(name).gates.values.count { !$0 }
+            #expect(closed == 1, "\(name)")
+        }
+        try call.end("n", "m", "o")
+    }
+
+    @Test func `a mute in between is answered when the nodes have it`() throws {
+        var call = try Call()
+        call.world.restart("a")
+        let id = call.mute()
+        call.world.run(milliseconds: 500)
+        #expect(call.world.replies[id] == nil)
+        #expect(try call.worker("b").gates.values.contains(true))
+        call.world.nodes["c"]?.isStopped = true
+        call.world.reunite("a")
+        #expect(call.world.replies[id] == nil)
+        #expect(call.world.nodes["a"]?.plane.places?.nodes["c"]?.isDenied == true)
+        call.world.resume("c")
+        #expect(call.world.replies[id] != nil)
+        let publishers = try call.worker("b").gates.filter { $0.value }
+        #expect(publishers.isEmpty)
+        #expect(try call.connections().allSatisfy { $0 == .connected })
+        try call.end()
+    }
+
+    @Test func `a node that is not heard is given up when its last lease is over`() throws {
+        var call = try Call()
+        call.world.restart("a")
+        let id = call.mute()
+        call.world.run(milliseconds: 4_200)
+        #expect(call.world.replies[id] == nil)
+        call.world.run(milliseconds: 100)
+        #expect(call.world.replies[id] != nil)
+        let states = try call.connections()
+        #expect(states == [.disconnected, .connected, .disconnected, .disconnected])
+        #expect(call.world.nodes["a"]?.plane.places?.nodes["b"]?.isDenied == true)
+        // What it still has ends there by itself, and it is a node like any other again.
+        call.world.reunite("a")
+        call.world.run(milliseconds: 16_000)
+        #expect(try call.worker("b").transports.isEmpty)
+        try call.world.join("w", by: "b", "0:video:recvonly")
+        #expect(call.world.nodes["a"]?.plane.places?.nodes["b"]?.isDenied == false)
+        try call.end()
+    }
+
+    @Test func `a transport that has ended meanwhile is told as lost`() throws {
+        var call = try Call()
+        call.world.restart("a")
+        let viewer = try #require(try call.worker("c").transports.keys.first)
+        call.world.tell(.transport(viewer, .disconnected(.timeout)), of: "c")
+        call.world.reunite("a")
+        #expect(try call.connections() == [.connected, .connected, .disconnected, .connected])
+        #expect(call.told("participant.connection") == ["v"])
+        try call.end()
+    }
+
+    @Test func `a node of the version before keeps nobody, and all the rest goes on`() throws {
+        var call = try Call()
+        call.world.restart("a", isAwaited: false)
+        call.world.reunite("a")
+        let states = try call.connections()
+        #expect(states == [.disconnected, .connected, .disconnected, .disconnected])
+        for name in ["b", "c"] {
+            #expect(try call.worker(name).transports.isEmpty, "\(name)")
+        }
+        try call.world.join("p", by: "b", "0:video:sendonly")
+        try call.end()
+    }
+
+    @Test func `a home that is back too late takes nobody from the next one`() throws {
+        var call = try Call()
+        let records = call.world.nodes["a"]?.journaled
+        call.world.kill("a")
+        call.world.resume("a")
+        call.world.restart("a")
+        call.world.reunite("a")
+        #expect(try call.worker("b").transports.count == 2)
+        call.world.adopt(from: "a", by: "b", records)
+        let people = try call.world.done("participant.list", ["room": "r"], to: "b")
+            .decode(ParticipantList.Result.self).participants
+        #expect(people.map(\.connection) == [.connected, .disconnected, .connected, .connected])
+    }
+
+    @Test func `a room of the memory of a process before this was kept has nobody elsewhere`()
+        throws
+    {
+        var call = try Call()
+        call.world.nodes["a"]?.saved[RoomRecords.placesKey] = nil
+        call.world.restart("a")
+        let states = try call.connections()
+        #expect(states == [.disconnected, .connected, .disconnected, .disconnected])
+        call.world.reunite("a")
+        call.world.run(milliseconds: 16_000)
+        try call.end()
+    }
+}

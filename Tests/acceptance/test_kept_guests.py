@@ -1,0 +1,81 @@
+"""Participants at other nodes than their room's home, whose daemon dies and goes on."""
+
+import asyncio
+import os
+import signal
+import time
+
+import pytest
+
+from harness import expect
+from harness.looks import ALICE
+from harness.nats import cluster, linked
+from harness.room import Room
+from test_nodes import nats  # noqa: F401
+from test_takeover import answered, without_gaps
+
+DEATHS = int(os.environ.get("SFUD_HOME_DEATHS", 2))
+
+
+@pytest.mark.seconds(60 + 15 * DEATHS)
+async def test_who_is_elsewhere_plays_on_when_the_home_goes_on(start_sfud, nats, peers):
+    """The home's daemon is killed, and its keeper starts it again: nobody offers again."""
+    daemons = dict(zip("abc", await cluster(start_sfud, nats, "a", "b", "c", keeper=True)))
+    await linked(daemons["a"], "b", "c")
+    async with daemons["b"].client() as at_b, daemons["c"].client() as at_c:
+        for client in (at_b, at_c):
+            await client.call("events.subscribe")
+        room, there, near = Room(at_b), Room(at_c), Room(daemons["a"].client())
+        await near.ipc.open()
+        await near.ipc.call("events.subscribe")
+        there.id = near.id = room.id
+        assert (await near.call("room.create"))["node"] == "a"
+        alice = await room.join("alice", await peers("aiortc"), slots=1, **ALICE)
+        host = await near.join("host", await peers("aiortc"), slots=1, **ALICE)
+        bob = await there.join("bob", await peers("aiortc"), slots=2)
+        seen = await bob.subscribe(alice.stream)
+        from_home = await bob.subscribe(host.stream)
+        at_home = await host.subscribe(alice.stream)
+        views = ((bob, seen.video), (bob, from_home.video), (host, at_home.video))
+        for member, mid in views:
+            await expect.moving(member.peer, mid, ALICE["hue"], seen.since)
+        await near.ipc.close()
+        people = (await room.call("participant.list"))["participants"]
+        assert [one["node"] for one in people] == ["b", "a", "c"]
+        host.room = room
+
+        for _ in range(DEATHS):
+            killed = time.time()
+            os.kill(daemons["a"].child(), signal.SIGKILL)
+            _, waited = await answered(at_b, "room.get", room=room.id)
+            for member, mid in views:
+                await expect.moving(member.peer, mid, ALICE["hue"], killed + 1, frames=60)
+            print(f"answered {waited:.2f} s after the kill")
+            assert waited < 2
+            people = (await room.call("participant.list"))["participants"]
+            assert [one["connection"] for one in people] == ["connected"] * 3
+            assert [one["node"] for one in people] == ["b", "a", "c"]
+
+            # Rights hold, and come back.
+            await room.call("participant.hardMute", participants=["alice"], media=["video"])
+            muted = time.time()
+            await asyncio.sleep(1)
+            for member, mid in ((bob, seen.video), (host, at_home.video)):
+                assert not await member.peer.frames(mid, muted + 0.5)
+            await room.call("participant.hardUnmute", participants=["alice"], media=["video"])
+            since = time.time()
+            for member, mid in views:
+                await expect.moving(member.peer, mid, ALICE["hue"], since)
+        lost = [
+            event.data
+            for event in at_c.events
+            if event.event in ("participant.moveWanted", "stream.destroyed")
+            or event.event == "participant.connection"
+            and event.data["connection"] == "disconnected"
+        ]
+        assert not lost, lost
+        for client in (at_b, at_c):
+            without_gaps(client.events, room.id)
+        # An offer of somebody who stayed is answered by the node where it was.
+        await bob.negotiate()
+        assert "127.0.0.3" in bob.answers[-1]
