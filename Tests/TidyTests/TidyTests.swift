@@ -47,6 +47,7 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/SFU/ActiveSpeakers/OpusLevelMeter.swift",
         "Sources/WorkerInterface/AddressText.swift",
         "Sources/SFUClient/UnixSocket.swift",
+        "Sources/Registry/RegistryCause.swift",
         "Sources/Registry/RegistryJournal.swift",
         "Sources/Registry/RegistrySession.swift",
         "Sources/Links/LinkCipher.swift",

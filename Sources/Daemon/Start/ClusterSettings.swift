@@ -27,10 +27,10 @@ struct ClusterSettings: Equatable {
         func file() throws(ConfigurationError) -> String {
             let current = FileManager.default.currentDirectoryPath
             let path = Configuration.absolute(value, in: current)
-            var isFolder: ObjCBool = false
+            let target = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+            let attributes = try? FileManager.default.attributesOfItem(atPath: target)
             guard !value.contains("\0"), FileManager.default.isReadableFile(atPath: path),
-                FileManager.default.fileExists(atPath: path, isDirectory: &isFolder),
-                !isFolder.boolValue
+                attributes?[.type] as? FileAttributeType != .typeDirectory
             else {
                 throw refuse("\"\(value)\" is not a file that can be read")
             }

@@ -6,6 +6,10 @@ struct BottleneckRate {
     /// Queuing delay in nanoseconds below which there is no queue.
     private static let idle: Int64 = 30_000_000
     private static let shortest: Int64 = 60_000_000
+    /// Stretch in nanoseconds from which the measurement is sure, and the largest share of bytes
+    /// that may have come in a rush.
+    private static let sure: Int64 = 200_000_000
+    private static let mostRushed = 0.2
     private static let fewestPackets = 8
     /// Longest stretch of one measurement, in nanoseconds.
     private static let present: Int64 = 1_000_000_000
@@ -13,8 +17,16 @@ struct BottleneckRate {
     private var bytes = 0
     private var count = 0
     private var firstArrived: Int64?
+    private var lastArrived: Int64 = 0
+    /// Bytes that came twice as fast as the rate measured before them.
+    private var rushed = 0
     /// Rate in bits a second at which the present queue drains; `nil` if it cannot be told.
     private(set) var rate: Double?
+    /// Whether it was measured for long enough, from packets that came evenly.
+    ///
+    /// Where a host on the path stalls, packets come in a rush after it, and the stall would make
+    /// the path look narrow.
+    private(set) var isSure = false
 
     /// Adds a packet that arrived, on the subscriber's clock, with its queuing delay, in
     /// nanoseconds.
@@ -22,20 +34,27 @@ struct BottleneckRate {
         guard waited >= Self.idle, let began = firstArrived else {
             self = BottleneckRate()
             firstArrived = arrived
+            lastArrived = arrived
             return
         }
+        if let rate, Double(arrived &- lastArrived) < Double(size) * 4e9 / rate { rushed &+= size }
+        lastArrived = arrived
         bytes &+= size
         count &+= 1
         let stretch = arrived &- began
         guard stretch <= Self.present else {
             let known = rate
+            let wasSure = isSure
             self = BottleneckRate()
             firstArrived = arrived
+            lastArrived = arrived
             rate = known
+            isSure = wasSure
             return
         }
         guard count >= Self.fewestPackets, stretch >= Self.shortest else { return }
         rate = Double(bytes) * 8e9 / Double(stretch)
+        isSure = stretch >= Self.sure && Double(rushed) < Self.mostRushed * Double(bytes)
     }
 
     /// Discards the measurement, which does not compare with later packets.

@@ -147,6 +147,7 @@ struct Detectors {
             usage: usage,
             acknowledged: acknowledged.bitsPerSecond,
             bottleneckRate: bottleneckRate.rate,
+            isBottleneckSure: bottleneckRate.isSure,
             roundTrip: roundTrip,
             waiting: queue.delay,
             rule: contention.update(

@@ -7,6 +7,10 @@ struct RateControl {
     private enum State: UInt8 { case hold, increase }
 
     private static let decrease = 0.85
+    /// Ratio of the path's own rate to the acknowledged one below which the path has become narrow.
+    private static let narrowing = 0.75
+    /// Share of the path's own rate that is sent then: less leaves room that layers cannot use.
+    private static let narrowShare = 0.95
     /// Growth per second while the path's capacity is unknown.
     private static let growth = 0.08
     /// Limit of the estimate relative to the acknowledged rate.
@@ -43,6 +47,8 @@ struct RateControl {
         var acknowledged: Double?
         /// Rate at which the path's queue drains, if there is one.
         var bottleneckRate: Double?
+        /// Whether that was measured for long enough to count more than the acknowledged rate.
+        var isBottleneckSure: Bool
         var roundTrip: Int64
         /// Queuing delay on the path, in nanoseconds.
         var waiting: Double
@@ -159,9 +165,12 @@ struct RateControl {
             lastDecrease = now
             return estimate < before
         }
-        // The average lags when a large frame follows small ones.
-        let acknowledged = max(average, input.bottleneckRate ?? 0)
-        var target = max(Self.decrease * acknowledged, input.floor)
+        // The average lags when a large frame follows small ones, and when a path becomes narrow.
+        let bottleneck = input.bottleneckRate ?? 0
+        let isNarrow = input.isBottleneckSure && bottleneck < Self.narrowing * average
+        let acknowledged = isNarrow ? bottleneck : max(average, bottleneck)
+        let share = isNarrow ? Self.narrowShare : Self.decrease
+        var target = max(share * acknowledged, input.floor)
         if target > estimate, let known = capacity.estimate {
             target = min(target, Self.decrease * known)
         }

@@ -49,4 +49,26 @@ struct BottleneckRateTests {
         #expect((rate == nil) == (row.rate == nil))
         if let rate, let expected = row.rate { #expect(abs(rate / expected - 1) < 0.08) }
     }
+
+    @Test(
+        arguments: [
+            ("evenly", 1, 30, true), ("two at once", 2, 30, false), ("in rushes", 6, 30, false),
+            ("for too short a time", 1, 12, false),
+        ]
+    )
+    func `a rate is sure if packets came evenly for long enough`(
+        _ name: String,
+        _ together: Int,
+        _ count: Int,
+        _ isSure: Bool
+    ) {
+        var pace = BottleneckRate()
+        // Packets leave each 8 ms, and arrive so many together at half of that pace.
+        for index in 0..<count {
+            let arrived = Int64((index / together + 1) * together) * 16_000_000
+            pace.add(bytes: 1_200, arrived: arrived, waited: 40_000_000)
+        }
+        #expect(pace.rate != nil)
+        #expect(pace.isSure == isSure)
+    }
 }

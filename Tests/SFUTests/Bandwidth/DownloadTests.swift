@@ -47,6 +47,7 @@ struct DownloadTests {
             usage: .over,
             acknowledged: 100_000,
             bottleneckRate: nil,
+            isBottleneckSure: false,
             roundTrip: 200_000_000,
             waiting: 150_000_000,
             rule: rule,

@@ -11,8 +11,8 @@ import Testing
 /// `SFUD_LINES="150k 250k"` names.
 struct LineTests {
     static let narrow = [
-        Line("150k", [(0, 150)], fits: [(0, 320)], frozen: 1, estimate: 1.15),
-        Line("250k", [(0, 250)], fits: [(0, 320)], estimate: 1.07),
+        Line("150k", [(0, 150)], fits: [(0, 320)], frozen: 1, estimate: 1.2),
+        Line("250k", [(0, 250)], fits: [(0, 320)], estimate: 1.08),
         Line("600k", [(0, 600)], fits: [(0, 640)]),
         Line("1500k", [(0, 1_500)]),
         Line("3000k", [(0, 3_000)]),
@@ -91,6 +91,12 @@ struct LineTests {
         #expect(Double(seen.switches) <= max(1, seen.length / 30))
         #expect(seen.fitting >= line.fitting - 0.1)
         #expect(seen.estimate <= line.estimate + 0.1)
+    }
+
+    @Test(arguments: narrow.filter { $0.fits[0].width == 320 }, 1...3 as ClosedRange<UInt64>)
+    func `a line that becomes narrow gets its layer at once`(line: Line, seed: UInt64) throws {
+        let seen = try LineCall(line, isBusy: false, seed: seed).watch()
+        #expect(seen.widths == [320])
     }
 
     @Test(arguments: [true, false])

@@ -132,6 +132,7 @@ struct LongerPathTests {
                 usage: .normal,
                 acknowledged: 500_000,
                 bottleneckRate: nil,
+                isBottleneckSure: false,
                 roundTrip: 200_000_000,
                 waiting: 0,
                 rule: rule,

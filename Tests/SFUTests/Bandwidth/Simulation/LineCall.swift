@@ -192,6 +192,8 @@ struct Seen {
     var mean = 0.0
     private var settled = 0.0
     private var fitted = 0.0
+    /// Widths of the picture in their order, without the first one.
+    private(set) var widths: [Int] = []
     private var events: [String] = []
 
     init(length: Double) { self.length = length }
@@ -213,6 +215,7 @@ struct Seen {
         }
         if let width {
             if isSettled { switches += 1 }
+            widths.append(width)
             events.append(String(format: "%.2f: %d", begin + gap, width))
         }
         guard isSettled else { return }
