@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-import signal
 import time
+from signal import Signals
 
 import pytest
 
@@ -17,9 +17,11 @@ from test_takeover import answered, without_gaps
 DEATHS = int(os.environ.get("SFUD_HOME_DEATHS", 2))
 
 
+@pytest.mark.parametrize("signal", [Signals.SIGKILL, Signals.SIGHUP], ids=["kill", "upgrade"])
 @pytest.mark.seconds(60 + 15 * DEATHS)
-async def test_who_is_elsewhere_plays_on_when_the_home_goes_on(start_sfud, nats, peers):
-    """The home's daemon is killed, and its keeper starts it again: nobody offers again."""
+async def test_who_is_elsewhere_plays_on_when_the_home_goes_on(start_sfud, nats, peers, signal):
+    """The home's daemon is killed, and its keeper starts it again, or it is replaced: nobody
+    offers again."""
     daemons = dict(zip("abc", await cluster(start_sfud, nats, "a", "b", "c", keeper=True)))
     await linked(daemons["a"], "b", "c")
     async with daemons["b"].client() as at_b, daemons["c"].client() as at_c:
@@ -46,11 +48,11 @@ async def test_who_is_elsewhere_plays_on_when_the_home_goes_on(start_sfud, nats,
 
         for _ in range(DEATHS):
             killed = time.time()
-            os.kill(daemons["a"].child(), signal.SIGKILL)
+            os.kill(daemons["a"].child(), signal)
             _, waited = await answered(at_b, "room.get", room=room.id)
             for member, mid in views:
                 await expect.moving(member.peer, mid, ALICE["hue"], killed + 1, frames=60)
-            print(f"answered {waited:.2f} s after the kill")
+            print(f"answered {waited:.2f} s after the signal")
             assert waited < 2
             people = (await room.call("participant.list"))["participants"]
             assert [one["connection"] for one in people] == ["connected"] * 3
