@@ -26,8 +26,9 @@ struct Places {
         /// Fence of the link thread behind that.
         var denial: UInt64?
 
-        /// Commands for its places, in order, until it is heard again: this process goes on with
-        /// participants that connected there before it began. `nil` for most.
+        /// Commands for its places, in order, until it is heard again; `nil` for most.
+        ///
+        /// This process goes on with participants that connected there before it began.
         var returning: [(place: Int, commands: [WorkerCommand])]?
         /// End of the leases that this home's process before has given it, if it has not passed a
         /// fence since.
