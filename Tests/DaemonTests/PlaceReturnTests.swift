@@ -153,7 +153,7 @@ import Testing
         let states = try call.connections()
         #expect(states == [.disconnected, .connected, .disconnected, .disconnected])
         #expect(call.world.nodes["a"]?.plane.places?.nodes["b"]?.isDenied == true)
-        // What it still has ends there by itself, and it is a node like any other again.
+        // Its old transports end there by themselves, and it is a node like any other again.
         call.world.reunite("a")
         call.world.run(milliseconds: 16_000)
         #expect(try call.worker("b").transports.isEmpty)

@@ -51,7 +51,7 @@ import Testing
         #expect(world.events(node, connection: 7) == ["room.closed r 3"])
     }
 
-    /// What became of a room's node after the registry had no record of the room any longer.
+    /// Fate of a room's node after the registry had no record of the room any longer.
     enum Loss: CaseIterable {
         /// The link was broken when the room ended.
         case leftUnheard

@@ -105,7 +105,7 @@ final class NodeWorld {
     /// Pairs that cannot connect.
     var severed: Set<Set<NodeName>> = []
     private var lives = 0
-    /// Who asked last for each join, by room and participant.
+    /// Last caller of each join, by room and participant.
     private(set) var askers: [String: Asker] = [:]
     /// Whether the broker answers nobody.
     var isAway = false

@@ -22,7 +22,7 @@ extension ControlPlane {
         expireHearing(at: now)
         expireDetours(at: now)
         for name in places?.nodes.keys.sorted() ?? [] {
-            // What becomes of one node may be awaited of the next.
+            // An operation may wait for one node and then for the next.
             guard let node = places?.nodes[name], let due = node.due, due <= now else { continue }
             if node.isDenied { goOn(without: name, node, at: now) } else { deny(name) }
             if node.returning != nil { giveUp(name, at: now) }

@@ -14,7 +14,7 @@ extension ControlPlane {
 
     /// Waits for the nodes that have transports of restored rooms.
     ///
-    /// What is to take effect there waits, too, and they get no leases before they know it. The
+    /// Commands for them wait, too, and they get no leases before they have taken these. The
     /// leases that the process before gave them may go on for as long as those of a home that has
     /// died.
     mutating func awaitPlaces(at now: Instant) {
