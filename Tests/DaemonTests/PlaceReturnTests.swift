@@ -142,6 +142,58 @@ import Testing
         try call.end()
     }
 
+    @Test func `a room that is closed in between leaves nothing at the nodes`() throws {
+        var call = try Call()
+        call.world.restart("a")
+        let id = call.world.send("room.close", ["room": "r"])
+        call.world.run(milliseconds: 500)
+        #expect(call.world.replies[id] == nil)
+        call.world.reunite("a")
+        #expect(call.world.replies[id] != nil)
+        for name in ["a", "b", "c"] {
+            let node = try #require(call.world.nodes[name])
+            #expect(node.plane.leakedObjects == [], "\(name)")
+            #expect(node.worker.transports.isEmpty && node.worker.mirrors.isEmpty, "\(name)")
+            #expect(node.plane.places?.guests.lost.isEmpty == true, "\(name)")
+        }
+    }
+
+    @Test func `who leaves in between has nothing left when that is answered`() throws {
+        var call = try Call()
+        call.world.restart("a")
+        let id = call.world.send("participant.leave", ["room": "r", "participant": "p"])
+        call.world.nodes["b"]?.isStopped = true
+        call.world.reunite("a")
+        #expect(call.world.replies[id] == nil)
+        call.world.resume("b")
+        #expect(call.world.replies[id] != nil)
+        #expect(try call.worker("b").transports.count == 1)
+        #expect(try call.worker("c").mirrors.count == 1)
+        #expect(try call.connections() == [.connected, .connected, .connected])
+        for name in ["b", "c"] {
+            let guests = call.world.nodes[name]?.plane.places?.guests
+            #expect(guests?.lost.isEmpty == true, "\(name)")
+        }
+        _ = try call.world.join("p", by: "b", "0:video:sendonly")
+        try call.end()
+    }
+
+    @Test func `who offers in between is connected there and stays`() throws {
+        var call = try Call()
+        let who: [String: JSON] = ["room": "r", "participant": "x"]
+        _ = try call.world.done("participant.join", .object(who), by: "c")
+        call.world.restart("a")
+        let sdp = JSON.string(TestOffer(["0:video:recvonly"]).text)
+        let id = call.world.send("transport.offer", .object(who.merging(["sdp": sdp]) { $1 }))
+        call.world.run(milliseconds: 500)
+        call.world.reunite("a")
+        #expect(call.world.replies[id] != nil)
+        call.world.run(milliseconds: 16_000)
+        #expect(call.told("participant.connection") == [])
+        #expect(try call.worker("c").transports.count == 2)
+        try call.end("x")
+    }
+
     @Test func `a node that is not heard is given up when its last lease is over`() throws {
         var call = try Call()
         call.world.restart("a")

@@ -192,6 +192,10 @@ extension ControlPlane {
         at now: Instant
     ) {
         let isFormer = home == adoption.former.node
+        // A home that has begun again names all that goes on before its first end.
+        if isFormer, places?.guests.lost[adoption.former] != nil {
+            return endOrphans(of: adoption.former)
+        }
         let past = now.advanced(milliseconds: -Self.promiseMilliseconds)
         let rest = places?.guests.withFormerHome(adoption.former) { former in
             former.takeRest(adoption) { objects in

@@ -26,10 +26,10 @@ struct Places {
         /// Fence of the link thread behind that.
         var denial: UInt64?
 
-        /// Commands for its places, in order, until it is heard again; `nil` for most.
+        /// Messages for its places until it is heard again; `nil` for most.
         ///
         /// This process goes on with participants that connected there before it began.
-        var returning: [(place: Int, commands: [WorkerCommand])]?
+        var returning: Return?
         /// End of the leases that this home's process before has given it, if it has not passed a
         /// fence since.
         var formerLeaseEnd: Instant?
@@ -117,7 +117,7 @@ extension ControlPlane {
             return output.append(.commands(worker: worker, commands))
         }
         guard places?.nodes[name.node]?.isConnected == true else {
-            places?.nodes[name.node]?.returning?.append((worker, commands))
+            places?.nodes[name.node]?.returning?.commands.append((worker, commands))
             return
         }
         let remote = commands.flatMap { remoteCommands($0, at: worker) }

@@ -6,6 +6,18 @@ import WorkerInterface
 // Participants at other nodes whose home has begun again with its rooms: it goes on with them as
 // another home would, under the names that they have.
 
+extension Places {
+    /// What a node is told when it is heard again, in this order.
+    struct Return {
+        /// Everything there that this process knew when it began.
+        var orders: [AdoptionOrder] = []
+        /// An end for each room and worker that the orders name.
+        var ends: [AdoptionEnd] = []
+        /// Commands since then, which name what has come and gone meanwhile.
+        var commands: [(place: Int, commands: [WorkerCommand])] = []
+    }
+}
+
 extension ControlPlane {
     /// Nodes that this process has yet to hear, with participants of rooms that it goes on with.
     package var nodesAwaited: [String] {
@@ -24,33 +36,27 @@ extension ControlPlane {
             var awaited = Places.Node()
             awaited.isConnected = false
             awaited.isLeaving = true
-            awaited.returning = []
+            awaited.returning = everything(at: node)
             awaited.formerLeaseEnd = now.advanced(milliseconds: Adoption.patienceMilliseconds)
             places?.nodes[node] = awaited
             deny(node)
         }
     }
 
-    /// Goes on with the transports at a node that is heard again.
+    /// Returns the orders that name everything at a node.
     ///
-    /// The node tells which of them it no longer has.
-    mutating func goOn(at node: String, at now: Instant) {
-        guard let waiting = places?.nodes[node]?.returning else { return }
-        places?.nodes[node]?.returning = nil
-        places?.nodes[node]?.isLeaving = false
-        var ends: [AdoptionEnd] = []
-        var count = 0
+    /// They are made before the first call, so that the commands of calls find what they name, and
+    /// an offer in between is not taken for a transport that the node has.
+    private func everything(at node: String) -> Places.Return {
+        var all = Places.Return()
         for name in rooms.names {
             guard let room = rooms.entries[name]?.room else { continue }
             for place in shared.remote?.places(at: node) ?? [] {
                 guard let worker = shared.remote?.name(of: place)?.worker else { continue }
                 let orders = orders(for: room, at: worker, place)
-                count += orders.reduce(0) { $0 + $1.transports.count }
                 guard !orders.isEmpty else { continue }
-                for order in orders {
-                    output.append(.place(node: node, asHome: true, JSON.compact(order)))
-                }
-                ends.append(
+                all.orders += orders
+                all.ends.append(
                     AdoptionEnd(
                         room: name,
                         former: ownLife,
@@ -60,8 +66,24 @@ extension ControlPlane {
                 )
             }
         }
-        for (place, commands) in waiting { tell(place, commands) }
-        for end in ends { output.append(.place(node: node, asHome: true, JSON.compact(end))) }
+        return all
+    }
+
+    /// Goes on with the transports at a node that is heard again.
+    ///
+    /// The node tells which of them it no longer has.
+    mutating func goOn(at node: String, at now: Instant) {
+        guard let waiting = places?.nodes[node]?.returning else { return }
+        places?.nodes[node]?.returning = nil
+        places?.nodes[node]?.isLeaving = false
+        for order in waiting.orders {
+            output.append(.place(node: node, asHome: true, JSON.compact(order)))
+        }
+        for end in waiting.ends {
+            output.append(.place(node: node, asHome: true, JSON.compact(end)))
+        }
+        for (place, commands) in waiting.commands { tell(place, commands) }
+        let count = waiting.orders.reduce(0) { $0 + $1.transports.count }
         let fields = [("node", node), ("transports", "\(count)")]
         output.append(.log(.info, "participants at another node go on", fields))
     }
