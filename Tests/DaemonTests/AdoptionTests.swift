@@ -11,7 +11,7 @@ import Testing
 @Suite struct AdoptionTests {
     /// A room at `a`: `p` publishes at `b`, `v` watches it at `c`, and `w` at `b`; `h` is at the
     /// home, and `v` watches it too.
-    private struct Call {
+    private struct Call: PlaceStory {
         var world = PlaceWorld("a", "b", "c")
         var stream = ""
         var lost = ""
@@ -33,14 +33,6 @@ import Testing
             for name in ["b", "c"] { world.nodes[name]?.orders = [] }
             world.kill("a")
             world.adopt(from: "a", by: heir)
-        }
-
-        func worker(_ name: String) throws -> WalkWorker {
-            try #require(world.nodes[name]).worker
-        }
-
-        func told(_ event: String) -> [JSON?] {
-            world.events.filter { $0.event == event }.map { $0.data["participant"] }
         }
 
         /// A room of another home with a viewer there; returns its subscription's number.

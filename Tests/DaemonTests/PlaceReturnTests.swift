@@ -11,7 +11,7 @@ import Testing
 @Suite struct PlaceReturnTests {
     /// A room at `a`: `p` publishes at `b`, `v` watches it at `c`, and `w` at `b`; `h` is at the
     /// home, `v` watches it, and it watches `p`.
-    private struct Call {
+    private struct Call: PlaceStory {
         var world = PlaceWorld("a", "b", "c")
         var stream = ""
 
@@ -32,17 +32,9 @@ import Testing
             world.events = []
         }
 
-        func worker(_ name: String) throws -> WalkWorker {
-            try #require(world.nodes[name]).worker
-        }
-
         mutating func connections() throws -> [ConnectionState?] {
             try world.done("participant.list", ["room": "r"])
                 .decode(ParticipantList.Result.self).participants.map(\.connection)
-        }
-
-        func told(_ event: String) -> [JSON?] {
-            world.events.filter { $0.event == event }.map { $0.data["participant"] }
         }
 
         mutating func mute() -> Int64 {
@@ -205,13 +197,47 @@ import Testing
         let states = try call.connections()
         #expect(states == [.disconnected, .connected, .disconnected, .disconnected])
         #expect(call.world.nodes["a"]?.plane.places?.nodes["b"]?.isDenied == true)
-        // Its old transports end there by themselves, and it is a node like any other again.
+        // It ends its old transports when it is heard, and is a node like any other again.
         call.world.reunite("a")
+        #expect(try call.worker("b").transports.isEmpty)
+        #expect(try call.worker("c").transports.isEmpty)
         call.world.run(milliseconds: 16_000)
         #expect(try call.worker("b").transports.isEmpty)
         try call.world.join("w", by: "b", "0:video:recvonly")
         #expect(call.world.nodes["a"]?.plane.places?.nodes["b"]?.isDenied == false)
         try call.end()
+    }
+
+    @Test func `a node ends what the home knows nothing of as soon as it is heard`() throws {
+        var call = try Call()
+        let saved = try #require(call.world.nodes["a"]?.saved)
+        _ = try call.world.done("room.create", ["room": "s"])
+        _ = try call.world.done("participant.join", ["room": "s", "participant": "z"], by: "c")
+        let sdp = JSON.string(TestOffer(["0:video:recvonly"]).text)
+        let params: JSON = ["room": "s", "participant": "z", "sdp": sdp]
+        _ = try call.world.done("transport.offer", params, by: "c")
+        #expect(try call.worker("c").transports.count == 2)
+        call.world.nodes["a"]?.saved = saved
+        call.world.restart("a")
+        call.world.reunite("a")
+        #expect(try call.worker("c").transports.count == 1)
+        #expect(call.world.nodes["c"]?.plane.places?.guests.lost.isEmpty == true)
+        try call.end()
+    }
+
+    /// Each process of a home counts its fences from the start.
+    @Test(arguments: [true, false])
+    func `a fence of the process before is not told to the next one`(isAwaited: Bool) throws {
+        var call = try Call()
+        let fence = GuestFence(home: "a", worker: 0, epoch: 1, waiting: [0], freed: [])
+        let added = call.world.nodes["b"]?.plane.places?.guests.add(fence)
+        let number = try #require(added)
+        call.world.restart("a", isAwaited: isAwaited)
+        call.world.reunite("a")
+        let id = call.mute()
+        let known = call.world.nodes["b"]?.plane.places?.guests.fences[number]
+        #expect(known != nil && known?.home != "a")
+        #expect(call.world.replies[id] != nil)
     }
 
     @Test func `a transport that has ended meanwhile is told as lost`() throws {

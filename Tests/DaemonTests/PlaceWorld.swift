@@ -346,3 +346,17 @@ struct PlaceWorld {
         )
     }
 }
+
+/// Course of a test in a world of places.
+protocol PlaceStory {
+    var world: PlaceWorld { get }
+}
+
+extension PlaceStory {
+    func worker(_ name: String) throws -> WalkWorker { try #require(world.nodes[name]).worker }
+
+    /// Participants of the events of a kind, in order.
+    func told(_ event: String) -> [JSON?] {
+        world.events.filter { $0.event == event }.map { $0.data["participant"] }
+    }
+}

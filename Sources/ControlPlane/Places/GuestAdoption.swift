@@ -41,6 +41,7 @@ extension ControlPlane {
         at now: Instant
     ) {
         guard var known = places?.guests.homes.removeValue(forKey: home) else { return }
+        places?.guests.disownFences(of: home)
         known.isBack = isBack
         known.until = now.advanced(milliseconds: Self.orphanMilliseconds)
         let former = FormerHome(node: home, boot: boot)

@@ -110,6 +110,7 @@ extension ControlPlane {
     package mutating func endGuests(of home: String, at now: Instant) {
         guard let known = places?.guests.homes.removeValue(forKey: home) else { return }
         end(known, as: home)
+        places?.guests.disownFences(of: home)
         output.append(.commands(worker: linkThread, [.link(.hold(home: home, lease: nil))]))
     }
 

@@ -184,6 +184,15 @@ struct Guests {
         return fences.removeValue(forKey: epoch)
     }
 
+    /// Lets no process of a home hear of the fences that were for one before it.
+    ///
+    /// Each process counts its fences from the start, and would take one for its own.
+    mutating func disownFences(of home: String) {
+        for epoch in Array(fences.keys) where fences[epoch]?.home == home {
+            fences[epoch]?.home = ""
+        }
+    }
+
     mutating func add(_ token: UInt64, of home: String) -> UInt64 {
         lastNumber += 1
         tokens[Self.firstNumber + lastNumber] = (home, token)

@@ -40,6 +40,7 @@ extension ControlPlane {
         guard let known = places?.nodes[node], !known.isConnected else { return }
         places?.nodes[node]?.isConnected = true
         guard known.returning == nil else { return goOn(at: node, at: now) }
+        endFormer(at: node)
         // It gets leases when it has passed a first fence, for which it has as long as others.
         if !known.isLeaving, known.deniedAt != nil { places?.nodes[node]?.deniedAt = now }
     }
@@ -53,6 +54,7 @@ extension ControlPlane {
         shared.losePlaces(at: node)
         stopAsking(node)
         places?.nodes[node]?.returning = nil
+        places?.nodes[node]?.formerEnds = []
         _ = places?.detours.set([], unheardBy: node)
         endTransports(in: Set(remote.places(at: node)), of: node, at: now)
     }

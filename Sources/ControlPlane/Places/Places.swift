@@ -30,6 +30,8 @@ struct Places {
         ///
         /// This process goes on with participants that connected there before it began.
         var returning: Return?
+        /// Ends of what that process had there, which it is sent when it is heard after all.
+        var formerEnds: [AdoptionEnd] = []
         /// End of the leases that this home's process before has given it, if it has not passed a
         /// fence since.
         var formerLeaseEnd: Instant?

@@ -7,7 +7,7 @@ import WorkerInterface
 // another home would, under the names that they have.
 
 extension Places {
-    /// What a node is told when it is heard again, in this order.
+    /// Messages to a node that is heard again, in this order.
     struct Return {
         /// Everything there that this process knew when it began.
         var orders: [AdoptionOrder] = []
@@ -79,17 +79,28 @@ extension ControlPlane {
         for order in waiting.orders {
             output.append(.place(node: node, asHome: true, JSON.compact(order)))
         }
-        for end in waiting.ends {
-            output.append(.place(node: node, asHome: true, JSON.compact(end)))
-        }
+        tell(node, waiting.ends)
         for (place, commands) in waiting.commands { tell(place, commands) }
         let count = waiting.orders.reduce(0) { $0 + $1.transports.count }
         let fields = [("node", node), ("transports", "\(count)")]
         output.append(.log(.info, "participants at another node go on", fields))
     }
 
+    private mutating func tell(_ node: String, _ ends: [AdoptionEnd]) {
+        for end in ends { output.append(.place(node: node, asHome: true, JSON.compact(end))) }
+    }
+
+    /// Lets a node that is heard too late end what it has kept.
+    mutating func endFormer(at node: String) {
+        let ends = places?.nodes[node]?.formerEnds ?? []
+        tell(node, ends)
+        places?.nodes[node]?.formerEnds = []
+    }
+
     /// Ends the transports at a node that has not been heard in time.
     mutating func giveUp(_ node: String, at now: Instant) {
+        let ends = places?.nodes[node]?.returning?.ends ?? []
+        places?.nodes[node]?.formerEnds = ends
         places?.nodes[node]?.returning = nil
         endTransports(in: Set(shared.remote?.places(at: node) ?? []), of: nil, at: now)
     }

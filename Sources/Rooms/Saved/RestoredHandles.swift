@@ -36,7 +36,8 @@ extension Room {
 
     /// Transports at a place of another node.
     package func transports(at place: Int) -> [ForeignParts.Transport] {
-        participants.values.flatMap(\.transports).filter { $0.place.worker == place }
+        participants.values.sorted { $0.birth < $1.birth }.flatMap(\.transports)
+            .filter { $0.place.worker == place }
             .map { transport in
                 var handles = Handles()
                 handles.transports = [transport.place.id]
@@ -53,6 +54,7 @@ extension Room {
     /// Mirrors at a place of another node.
     package func mirrors(at place: Int) -> [PublicationID] {
         placement.relays.values.compactMap { $0.mirrors[place]?.id }
+            .sorted { $0.index < $1.index }
     }
 }
 
