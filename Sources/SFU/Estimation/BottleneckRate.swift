@@ -24,17 +24,15 @@ struct BottleneckRate {
     private(set) var rate: Double?
     /// Whether it was measured for long enough, from packets that came evenly.
     ///
-    /// Where a host on the path stalls, packets come in a rush after it, and the stall would make
-    /// the path look narrow.
+    /// A host on the path that stalls lets packets through in a rush afterwards, and its stall
+    /// would make the path look narrow.
     private(set) var isSure = false
 
     /// Adds a packet that arrived, on the subscriber's clock, with its queuing delay, in
     /// nanoseconds.
     mutating func add(bytes size: Int, arrived: Int64, waited: Int64) {
         guard waited >= Self.idle, let began = firstArrived else {
-            self = BottleneckRate()
-            firstArrived = arrived
-            lastArrived = arrived
+            begin(at: arrived)
             return
         }
         if let rate, Double(arrived &- lastArrived) < Double(size) * 4e9 / rate { rushed &+= size }
@@ -43,11 +41,8 @@ struct BottleneckRate {
         count &+= 1
         let stretch = arrived &- began
         guard stretch <= Self.present else {
-            let known = rate
-            let wasSure = isSure
-            self = BottleneckRate()
-            firstArrived = arrived
-            lastArrived = arrived
+            let (known, wasSure) = (rate, isSure)
+            begin(at: arrived)
             rate = known
             isSure = wasSure
             return
@@ -55,6 +50,12 @@ struct BottleneckRate {
         guard count >= Self.fewestPackets, stretch >= Self.shortest else { return }
         rate = Double(bytes) * 8e9 / Double(stretch)
         isSure = stretch >= Self.sure && Double(rushed) < Self.mostRushed * Double(bytes)
+    }
+
+    private mutating func begin(at arrived: Int64) {
+        self = BottleneckRate()
+        firstArrived = arrived
+        lastArrived = arrived
     }
 
     /// Discards the measurement, which does not compare with later packets.

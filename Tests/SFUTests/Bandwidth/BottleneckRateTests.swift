@@ -1,5 +1,6 @@
 import RTP
 import Testing
+import WorkerInterface
 
 @testable import SFU
 
@@ -70,5 +71,33 @@ struct BottleneckRateTests {
         }
         #expect(pace.rate != nil)
         #expect(pace.isSure == isSure)
+    }
+
+    @Test(arguments: [
+        (true, 200_000.0, 190_000.0), (true, 350_000, 340_000), (false, 200_000, 340_000),
+    ])
+    func `overuse lowers the rate to that of a path that has become narrow`(
+        _ isSure: Bool,
+        _ bottleneck: Double,
+        left: Double
+    ) {
+        var control = RateControl(900_000)
+        let input = RateControl.Input(
+            usage: .over,
+            acknowledged: 400_000,
+            bottleneckRate: bottleneck,
+            isBottleneckSure: isSure,
+            roundTrip: 100_000_000,
+            waiting: 150_000_000,
+            rule: .delay,
+            isQueueOfProbe: false,
+            fair: 0,
+            floor: 0,
+            least: 0,
+            isApplicationLimited: false,
+            bounds: 10_000...5_000_000
+        )
+        _ = control.update(input, at: 1_000_000_000)
+        #expect(abs(control.estimate - left) < 1)
     }
 }
