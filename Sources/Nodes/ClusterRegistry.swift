@@ -285,7 +285,7 @@ extension Cluster {
             holds[room]?.stage = .claiming(until: nil)
             pursue(room, at: now)
         } else if registry.snapshot != nil {
-            // Whether the bucket is another one shows at the snapshot's end.
+            // Only the snapshot's end shows whether the bucket is another one.
             registry.removals[room] = isLater || registry.removals[room] == true
             if isDoubted { registry.mayHaveMissed = true }
         } else if isLater {

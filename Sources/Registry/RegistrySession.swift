@@ -6,8 +6,8 @@ import Nodes
 ///
 /// The library's objects may be used by several threads. They are made once, as the library
 /// reconnects by itself, and again after it has given up: it closes a connection for good when a
-/// server has refused the credentials twice. Both live until the process ends, as another thread
-/// may be in a call on them.
+/// server has refused the credentials twice. Closed ones live on until the process ends, too, as
+/// another thread may be in a call on them.
 @safe
 final class RegistrySession: @unchecked Sendable {
     @safe

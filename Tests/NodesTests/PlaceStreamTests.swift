@@ -17,6 +17,14 @@ import Testing
         world.carryOut(world[from])
     }
 
+    /// Two nodes, of which `a` is the home of participants at `b`.
+    private func begun() -> NodeWorld {
+        let world = NodeWorld(["a", "b"])
+        send("x", "a", to: "b", world, asHome: true)
+        world.run(milliseconds: 100)
+        return world
+    }
+
     @Test func `messages come once and in order, also when the link breaks meanwhile`() {
         let world = NodeWorld(["a", "b"])
         for number in 0..<60 {
@@ -33,9 +41,7 @@ import Testing
     }
 
     @Test func `a node that begins anew loses its participants, and so does the home`() {
-        let world = NodeWorld(["a", "b"])
-        send("x", "a", to: "b", world, asHome: true)
-        world.run(milliseconds: 100)
+        let world = begun()
         world.kill("b")
         world.run(milliseconds: 500)
         world.start("b")
@@ -60,9 +66,7 @@ import Testing
     }
 
     @Test func `a home that is out of reach but writes its record has not died`() {
-        let world = NodeWorld(["a", "b"])
-        send("x", "a", to: "b", world, asHome: true)
-        world.run(milliseconds: 100)
+        let world = begun()
         world.severed = [[NodeWorld.name("a"), NodeWorld.name("b")]]
         world.breakLinks(of: NodeWorld.name("b"))
         world.run(milliseconds: 10)
@@ -76,9 +80,7 @@ import Testing
     }
 
     @Test func `what was refused beside a link that is up is no sign of a death`() {
-        let world = NodeWorld(["a", "b"])
-        send("x", "a", to: "b", world, asHome: true)
-        world.run(milliseconds: 100)
+        let world = begun()
         world["b"].cluster.linkRefused(NodeWorld.name("a"))
         // The cable is cut, and nobody can tell what has become of the home.
         world.severed = [[NodeWorld.name("a"), NodeWorld.name("b")]]
@@ -88,9 +90,7 @@ import Testing
     }
 
     @Test func `another life of a home is another home`() {
-        let world = NodeWorld(["a", "b"])
-        send("x", "a", to: "b", world, asHome: true)
-        world.run(milliseconds: 100)
+        let world = begun()
         let boot = world["a"].boot
         world.kill("a")
         world.run(milliseconds: 300)
@@ -101,9 +101,7 @@ import Testing
     }
 
     @Test func `a process that goes on with its participants begins another session`() {
-        let world = NodeWorld(["a", "b"])
-        send("x", "a", to: "b", world, asHome: true)
-        world.run(milliseconds: 100)
+        let world = begun()
         let boot = world["a"].boot
         world.kill("a")
         world.start("a", boot: boot)
@@ -119,9 +117,7 @@ import Testing
     }
 
     @Test func `a link that is away for ten seconds ends them on both sides`() {
-        let world = NodeWorld(["a", "b"])
-        send("x", "a", to: "b", world, asHome: true)
-        world.run(milliseconds: 100)
+        let world = begun()
         world.severed = [[NodeWorld.name("a"), NodeWorld.name("b")]]
         world.breakLinks(of: NodeWorld.name("b"))
         world.run(milliseconds: 9_000)

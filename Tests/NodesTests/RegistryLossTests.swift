@@ -121,15 +121,22 @@ import Testing
         #expect(world["a"].cluster.counters.roomsLost == 0)
     }
 
-    @Test func `a room that another node took and closed ends where it was`() {
-        let world = NodeWorld(["a", "b"])
+    /// Nodes of which `b` has taken a room from `a`, which does not know it.
+    private func taken(_ names: [String]) -> NodeWorld {
+        let world = NodeWorld(names)
         world.call("a", "room.create", ["room": "r"])
         world.run(milliseconds: 100)
-        // Without the registry a does not hear what becomes of its room.
+        // a loses the registry, and stands still until its lease is over.
         world.cut("a", true)
         world.stop("a", milliseconds: 9_000)
+        // Without the registry it does not hear that b has taken the room.
         world.run(milliseconds: 9_500)
         #expect(world.homes(of: "r") == ["a", "b"])
+        return world
+    }
+
+    @Test func `a room that another node took and closed ends where it was`() {
+        let world = taken(["a", "b"])
         world.call("b", "room.close", ["room": "r"])
         world.run(milliseconds: 500)
         #expect(world.homes(of: "r") == ["a"])
@@ -162,15 +169,7 @@ import Testing
     }
 
     @Test func `of two homes after a wipe the lower term ends`() {
-        let world = NodeWorld(["a", "b", "c"])
-        world.call("a", "room.create", ["room": "r"])
-        world.run(milliseconds: 100)
-        // a loses the registry, and stands still until its lease is over.
-        world.cut("a", true)
-        world.stop("a", milliseconds: 9_000)
-        // Without the registry it does not hear that b has taken the room.
-        world.run(milliseconds: 9_500)
-        #expect(world.homes(of: "r") == ["a", "b"])
+        let world = taken(["a", "b", "c"])
         world.wipe()
         world.cut("a", false)
         world.run(milliseconds: 5_000)

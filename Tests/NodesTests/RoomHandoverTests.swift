@@ -283,7 +283,7 @@ import Testing
         let until = world.now.advanced(milliseconds: 10_000)
         let waiting = Array(repeating: (call: call, until: until), count: NodeList.waitingLimit)
         world["a"].cluster.orphans["r"]?.waiting = waiting
-        // Who gets some of the events alone sees no gap.
+        // A connection with some of the events alone sees no gap.
         let params: JSON = ["since": ["r": 2], "events": ["participant.*"]]
         world.call("b", "events.subscribe", params, connection: 7)
         world.call("a", "room.get", ["room": "r"], id: 2, connection: 6)
