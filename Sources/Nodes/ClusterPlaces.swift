@@ -92,8 +92,8 @@ extension Cluster {
             emit(.send(node, .place(message)))
         }
         // A home that goes on without its former process has nobody there, unless it has kept them.
+        // That holds for each link: both nodes may have connected.
         let goesOn = returning[node].map { now < $0 } ?? false
-        returning[node] = nil
         if peers[node]?.places == nil, !goesOn { tellEnd(of: 0, asHome: true, to: node) }
     }
 

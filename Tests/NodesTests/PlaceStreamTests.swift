@@ -107,6 +107,9 @@ import Testing
         world.start("a", boot: boot)
         world["a"].cluster.returning = [NodeWorld.name("b"): .init(nanoseconds: .max)]
         world.run(milliseconds: 1_500)
+        // Both nodes may connect, and the second link takes the place of the first.
+        world.breakLinks(of: NodeWorld.name("b"))
+        world.run(milliseconds: 500)
         #expect(world["b"].placed.filter { $0 != "prolong a" } == ["home a x"])
         // Sessions are numbered by the time, so that the next process's are higher.
         world["a"].cluster.unixTime = 1_700_000_000
