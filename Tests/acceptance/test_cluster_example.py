@@ -341,13 +341,16 @@ async def test_other_sites_do_not_press_its_buttons(example):
             async with client.get(example.url + "picture") as reply:
                 return (await reply.json())["nodes"][0]["state"]
 
-        assert await state() == "up"
+        async def becomes(wanted: str) -> None:
+            async def reached():
+                return await state() == wanted
+
+            await until(reached, f"node a is {wanted}")
+
+        # The command has said that all run before the page has asked them.
+        await becomes("up")
         assert await post("a/drain", Origin=f"http://{host}") == 200
-
-        async def draining():
-            return await state() == "draining"
-
-        await until(draining, "node a drains")
+        await becomes("draining")
         assert await post("a/undrain") == 200  # as curl does it
         assert await post("a/stop") == 200
         async with client.post(example.url + "a/drain") as reply:
