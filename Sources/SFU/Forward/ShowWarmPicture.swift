@@ -218,7 +218,7 @@ extension Forwarder {
 
 extension Slot {
     /// Whether packets of an encoding are forwarded through it.
-    fileprivate func sends(_ encoding: EncodingIndex) -> Bool {
+    func sends(_ encoding: EncodingIndex) -> Bool {
         switch source {
         case .flowing(encoding), .switching(from: encoding, to: _): true
         case .idle, .waiting, .flowing, .switching: false

@@ -247,7 +247,12 @@ extension Relays {
     ) -> Bool {
         for index in 0..<receiver.publications[publication].subscribers.count {
             let slot = receiver.publications[publication].subscribers[index]
-            if forwarder.slotRecords[slot].target?.encoding == encoding { return true }
+            // One that goes on after a restart has no target before the layers are known.
+            if forwarder.slotRecords[slot].target?.encoding == encoding
+                || forwarder.slots[slot].sends(encoding)
+            {
+                return true
+            }
         }
         return false
     }

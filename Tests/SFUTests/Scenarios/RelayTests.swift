@@ -295,4 +295,33 @@ struct RelayTests {
             #expect(ledgers[index].violations == 0)
         }
     }
+
+    /// A slot that goes on after a restart has no target before the layers are known.
+    @Test(arguments: [true, false])
+    func `a home that numbers anew is asked for a keyframe`(isTargetKnown: Bool) throws {
+        var call = try Self.call(workers: 2)
+        for step in 0..<10 as Range<UInt16> {
+            call.sendVideo(step, isKeyframe: step == 0)
+            call.run(milliseconds: 33)
+        }
+        call.run(milliseconds: 2_000)
+        call.workers[0].call.peers[0].reports = []
+        let mirror = RelayedCall.mirrorID(1).place
+        let encoding = call.workers[1].call.core.receiver.publications[mirror].encodings[0]
+        call.workers[1].call.core.receiver.encodings[encoding].homeEpoch = .max
+        if !isTargetKnown {
+            call.workers[1].call.core.forwarder.slotRecords[Self.slot.place].target = nil
+            call.workers[1].call.core.forwarder.slotRecords[Self.slot.place].isContinued = true
+            // As if no layer was known.
+            call.workers[1].call.core.receiver.publications[mirror].configuration.cap.width = 1
+            call.workers[1].call.core.receiver.publications[mirror].options.removeAll()
+        }
+        call.sendVideo(10, isKeyframe: false)
+        call.run(milliseconds: 50)
+        #expect(call.workers[0].call.keyframeRequests(at: 0) == 1)
+        call.workers[1].call.core.receiver.publications[mirror].configuration.cap = .none
+        call.sendVideo(11, isKeyframe: true)
+        call.run(milliseconds: 50)
+        #expect(call.viewer(1).numbers(of: 0xaaaa).count == 11)
+    }
 }
