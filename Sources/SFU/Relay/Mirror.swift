@@ -170,8 +170,7 @@ extension Relays {
         encoding: EncodingIndex,
         _ receiver: inout Receiver
     ) -> Bool {
-        let before = receiver.encodings[encoding].homeEpoch
-        followNumbering(message, encoding: encoding, &receiver)
+        let hasLeft = followNumbering(message, encoding: encoding, &receiver)
         receiver.encodings[encoding].watch
             .receive(
                 number: message.info.number,
@@ -186,23 +185,24 @@ extension Relays {
             isMedia: !message.info.flags.contains(.skipped),
             at: message.info.arrival
         )
-        return before.map { $0 != message.info.epoch } ?? false
+        return hasLeft
     }
 
-    /// Adopts the home's epoch.
+    /// Adopts the home's epoch; returns whether that ends one.
     func followNumbering(
         _ message: RelayMessage,
         encoding: EncodingIndex,
         _ receiver: inout Receiver
-    ) {
-        if receiver.encodings[encoding].homeEpoch != message.info.epoch {
-            // The home's numbering is another one. Without a new epoch here, two packets could get
-            // one index.
-            receiver.encodings[encoding].homeEpoch = message.info.epoch
-            receiver.encodings[encoding].epoch = receiver.takeEpoch()
-            receiver.encodings[encoding].history.removeAll(from: &receiver.pool)
-            receiver.encodings[encoding].watch.restart()
-        }
+    ) -> Bool {
+        let before = receiver.encodings[encoding].homeEpoch
+        guard before != message.info.epoch else { return false }
+        // The home's numbering is another one. Without a new epoch here, two packets could get one
+        // index.
+        receiver.encodings[encoding].homeEpoch = message.info.epoch
+        receiver.encodings[encoding].epoch = receiver.takeEpoch()
+        receiver.encodings[encoding].history.removeAll(from: &receiver.pool)
+        receiver.encodings[encoding].watch.restart()
+        return before != nil
     }
 
     /// Adopts the picture sizes that the home knows; returns whether any changed.
@@ -223,8 +223,9 @@ extension Relays {
         return isNews
     }
 
-    /// Asks for keyframes after a ring overflow: the lost packets are in no history.
-    private mutating func requestKeyframesAfterGap(
+    /// Asks for keyframes after a ring overflow, as the lost packets are in no history, or after
+    /// another numbering of the home, whose pictures do not continue those that viewers have.
+    mutating func requestKeyframesAfterGap(
         _ publication: PublicationIndex,
         at now: Instant,
         _ transports: inout Transports,

@@ -147,6 +147,9 @@ extension Relays {
             message.info.arrival > receiver.publications[publication].openedAt
         else { return }
         let encoding = receiver.publications[publication].encodings[position]
+        if followNumbering(message, encoding: encoding, &receiver) {
+            requestKeyframesAfterGap(publication, at: now, &transports, &receiver, forwarder)
+        }
         guard keepPicture(message, of: reader, encoding: encoding, &receiver) else { return }
         receiver.publications[publication].wantsPicture = false
         guard message.endsPicture else { return }
@@ -165,7 +168,6 @@ extension Relays {
         encoding: EncodingIndex,
         _ receiver: inout Receiver
     ) -> Bool {
-        followNumbering(message, encoding: encoding, &receiver)
         guard receiver.beginsOrContinuesPicture(message.info, of: encoding) else { return false }
         guard let place = receiver.pool.allocate() else { return false }
         var packets = receiver.pool.packets

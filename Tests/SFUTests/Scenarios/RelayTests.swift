@@ -324,4 +324,37 @@ struct RelayTests {
         call.run(milliseconds: 50)
         #expect(call.viewer(1).numbers(of: 0xaaaa).count == 11)
     }
+
+    /// Makes a mirror like that of a process that has begun again: it has no picture.
+    private static func begin(_ mirror: PublicationIndex, in receiver: inout Receiver) {
+        let encoding = receiver.publications[mirror].encodings[0]
+        receiver.encodings[encoding].history.removeAll(from: &receiver.pool)
+        receiver.encodings[encoding].homeEpoch = .max
+        receiver.publications[mirror].wantsPicture = true
+        receiver.publications[mirror].asks = 20
+    }
+
+    /// Viewers that go on have what came before, so the picture's numbering ends theirs.
+    @Test func `a home that numbers anew is asked for a keyframe, also if its picture comes first`()
+        throws
+    {
+        var call = try Self.call(workers: 2)
+        for step in 0..<60 as Range<UInt16> {
+            call.sendVideo(step, isKeyframe: step == 0)
+            call.run(milliseconds: 33)
+        }
+        call.workers[0].call.peers[0].reports = []
+        let mirror = RelayedCall.mirrorID(1).place
+        let encoding = call.workers[1].call.core.receiver.publications[mirror].encodings[0]
+        Self.begin(mirror, in: &call.workers[1].call.core.receiver)
+        call.workers[1].call.core.receiver.scheduleMirrors(by: call.workers[1].call.now)
+        call.run(milliseconds: 200)
+        #expect(call.workers[1].call.core.receiver.publications[mirror].wantsPicture == false)
+        #expect(call.workers[1].call.core.receiver.encodings[encoding].homeEpoch != .max)
+        #expect(call.workers[0].call.keyframeRequests(at: 0) == 1)
+        call.sendVideo(60, isKeyframe: true)
+        call.sendVideo(61, isKeyframe: false)
+        call.run(milliseconds: 50)
+        #expect(call.viewer(1).numbers(of: 0xaaaa).count == 62)
+    }
 }
