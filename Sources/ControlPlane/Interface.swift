@@ -57,8 +57,12 @@ package struct SavedChange: Hashable, Sendable {
         self.publicValue = publicValue
     }
 
-    /// Room that the record belongs to; empty for the process's own.
-    package var scope: String { RoomRecords.parts(of: key)?.room ?? "" }
+    /// Room that the record belongs to, or a home with a slash; empty for the process's own.
+    package var scope: String {
+        guard let parts = RoomRecords.parts(of: key) else { return "" }
+        // A home may have the name of a room.
+        return parts.kind == .guest ? "g/\(parts.room)" : parts.room
+    }
 }
 
 /// Severity of a log line; a configured level includes all above it.

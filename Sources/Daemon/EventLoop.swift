@@ -125,6 +125,7 @@ struct EventLoop: ~Copyable {
             if trimmer.isDue(changes: control.heapChanges, at: now) { kernel_trim_heap() }
             carryOut(at: now)
             expireCluster(at: now)
+            endResumptionIfDue()
             ipc.flush(with: poller, at: now)
             replaceIfDue()
             if hasEnded, !ipc.hasOutput { return .stopped }
@@ -151,9 +152,21 @@ struct EventLoop: ~Copyable {
         for worker in workers.prefix(setup.workers) {
             worker.commands.post([.fence(epoch: CallMemory.fenceEpoch)])
         }
-        if control.roomCount > 0 {
-            log.info("calls go on", [("rooms", "\(control.roomCount)")])
+        if control.roomCount + control.guestTransports > 0 {
+            let guests = ("guests", "\(control.guestTransports)")
+            log.info("calls go on", [("rooms", "\(control.roomCount)"), guests])
         }
+    }
+
+    private func tellWorkers(_ command: WorkerCommand) {
+        for worker in workers.prefix(setup.workers) { worker.commands.post([command]) }
+    }
+
+    /// Gives up what the life before has left when no other home is awaited any longer.
+    private mutating func endResumptionIfDue() {
+        guard calls.isPostponed, !control.awaitsHomes else { return }
+        calls.isPostponed = false
+        tellWorkers(.endResumption)
     }
 
     /// Ends the workers in order, so that the next program goes on from exactly where they stop.
@@ -261,9 +274,9 @@ struct EventLoop: ~Copyable {
                 sampler.receive(statistics, token: token, from: worker)
             } else if case .fenced(CallMemory.fenceEpoch, _, _) = event {
                 guard calls.noteResumed(worker) else { continue }
-                for worker in workers.prefix(setup.workers) {
-                    worker.commands.post([.endResumption])
-                }
+                // Other homes may take their time.
+                calls.isPostponed = control.awaitsHomes
+                tellWorkers(calls.isPostponed ? .postponeResumption : .endResumption)
             } else {
                 control.receive(event, from: worker, at: now)
             }

@@ -174,7 +174,8 @@ package struct LinkMedia: ~Copyable {
             core.apply(command, at: now, into: &output)
         case .link(let order): apply(order, at: now)
         case .mirror, .relay, .fence: core.apply(command, at: now, into: &output)
-        case .configure, .close, .resume, .endResumption, .bind, .limit, .feature, .hold, .tap,
+        case .configure, .close, .resume, .endResumption, .postponeResumption, .bind, .limit,
+            .feature, .hold, .tap,
             .lease, .report, .reportTransports, .explain:
             break  // For transports, slots and taps; there are none here.
         }

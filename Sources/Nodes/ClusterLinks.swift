@@ -24,6 +24,10 @@ struct Peer {
     /// Messages about this home's participants at the node, and about that home's here.
     var places: PlaceStream?
     var guests: PlaceStream?
+    /// Whether the node has told facts of itself over the present link.
+    var isDescribed = false
+    /// Whether it has told over the same link that it does not go on with `places`.
+    var isDisowned = false
     /// Time since which the link has been down.
     var downSince: Instant?
     /// Whether nobody has listened at its port since.
@@ -152,6 +156,8 @@ extension Cluster {
             members.silence(node)
             peers[node]?.interests = [:]
             peers[node]?.roundTrip = nil
+            peers[node]?.isDescribed = false
+            peers[node]?.isDisowned = false
             for (number, call) in peers[node]?.calls ?? [:] {
                 if let subscriber = call.subscriber {
                     peers[node]?.remove(number)
@@ -212,7 +218,7 @@ extension Cluster {
             peers[node]?.interests[connection] = nil
             dropQuestions(of: connection, at: node, exceptFor: nil)
         case .ping, .pong: break
-        case .describe(let facts): emit(.described(node, facts))
+        case .describe(let facts): described(node, facts)
         case .place(let message): receive(message, from: node)
         }
     }

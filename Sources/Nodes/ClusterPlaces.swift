@@ -37,6 +37,22 @@ extension Cluster {
         if peers[node]?.link == .up { emit(.send(node, .place(message))) }
     }
 
+    /// Takes facts that a node tells of itself over a new link.
+    mutating func described(_ node: NodeName, _ facts: [UInt8]) {
+        peers[node]?.isDescribed = true
+        emit(.described(node, facts))
+        disownPlacesIfDescribed(at: node)
+    }
+
+    /// Ends the session with a node that does not go on with it, when it has told facts of itself:
+    /// they say whether it has kept participants.
+    private mutating func disownPlacesIfDescribed(at node: NodeName) {
+        guard peers[node]?.isDisowned == true, peers[node]?.isDescribed == true else { return }
+        peers[node]?.isDisowned = false
+        peers[node]?.places = nil
+        emit(.placesDisowned(node))
+    }
+
     mutating func receive(_ message: PlaceMessage, from node: NodeName) {
         guard let boot = members[node]?.record.boot else { return }
         let path: WritableKeyPath<Peer, PlaceStream?> = message.isFromHome ? \.guests : \.places
@@ -45,7 +61,9 @@ extension Cluster {
             guard let known, message.session == known.session || message.session == 0 else {
                 return
             }
-            return end(path, at: node)
+            guard known.isHome else { return end(path, at: node) }
+            peers[node]?.isDisowned = true
+            return disownPlacesIfDescribed(at: node)
         }
         if message.isFromHome, message.session > known?.session ?? 0 {
             guard message.number == 1 else {

@@ -63,6 +63,9 @@ package enum ClusterOutput: Hashable, Sendable {
     /// The participants of this home at a node are gone (`asHome`), or those of another home here
     /// must go.
     case placesLost(NodeName, asHome: Bool)
+    /// A node does not go on with this home's participants there: its process has begun again, or
+    /// could not follow.
+    case placesDisowned(NodeName)
     /// A life of another home is over: its participants here wait for the next home.
     case homeLost(NodeName, boot: String)
     /// The process of another home has begun again, and goes on with its participants here itself.

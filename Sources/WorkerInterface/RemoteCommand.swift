@@ -6,6 +6,8 @@ package enum RemoteCommand: Hashable, Sendable, Codable {
     case configure(TransportID, TransportConfiguration)
     /// Keeps the outcome of a transport's offers, encoded, for a home that goes on with the room.
     case keep(TransportID, room: String, [UInt8])
+    /// Continues a transport, just configured, where the node's process before left it.
+    case resume(TransportID, wasConnected: Bool)
     case close(TransportID)
     case gate(PublicationID, open: Bool)
     case bind(SlotID, Binding?)
@@ -36,7 +38,7 @@ package enum RemoteCommand: Hashable, Sendable, Codable {
         case .reportTransports(let ids, _): ids.count <= Self.transportLimit
         case .bind(_, let binding): binding.map { (0...1_000).contains($0.priority) } ?? true
         case .keep(_, _, let negotiation): negotiation.count <= Self.keptLimit
-        case .close, .gate, .limit, .feature, .unmirror, .explain, .fence: true
+        case .resume, .close, .gate, .limit, .feature, .unmirror, .explain, .fence: true
         }
     }
 

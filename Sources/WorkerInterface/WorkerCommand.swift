@@ -17,6 +17,9 @@ package enum WorkerCommand: Hashable, Sendable {
     /// The transports of all workers have been resumed, and media may flow; what the earlier
     /// process left is no longer needed.
     case endResumption
+    /// Media may flow, though some transports are resumed later: what the earlier process left is
+    /// still needed, until `endResumption`.
+    case postponeResumption
     /// Opens or closes the publication's gate: `false` drops its media from the next packet on.
     case gate(PublicationID, open: Bool)
     /// Sets the source of a slot; `nil` detaches it.
@@ -62,8 +65,8 @@ package enum WorkerCommand: Hashable, Sendable {
     package var isQuestion: Bool {
         switch self {
         case .report, .reportTransports, .explain: true
-        case .configure, .close, .resume, .endResumption, .gate, .bind, .limit, .feature, .mirror,
-            .unmirror, .relay, .hold, .tap, .link, .lease, .fence:
+        case .configure, .close, .resume, .endResumption, .postponeResumption, .gate, .bind, .limit,
+            .feature, .mirror, .unmirror, .relay, .hold, .tap, .link, .lease, .fence:
             false
         }
     }

@@ -183,7 +183,7 @@ struct ControlDriver {
                 // Important for an overloaded worker, and for no story here.
                 case .feature: break
                 case .configure, .close, .gate, .bind, .limit, .mirror, .unmirror, .relay,
-                    .hold, .tap, .resume, .endResumption, .link, .lease:
+                    .hold, .tap, .resume, .endResumption, .postponeResumption, .link, .lease:
                     commands.append((worker, command))
                 }
             }

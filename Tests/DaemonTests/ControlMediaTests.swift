@@ -33,7 +33,8 @@ import Testing
             case .gate(_, let isOpen): isOpen
             case .bind(_, let binding): binding?.open
             case .configure, .close, .limit, .feature, .mirror, .unmirror, .relay, .hold, .explain,
-                .report, .reportTransports, .fence, .tap, .resume, .endResumption, .link, .lease:
+                .report, .reportTransports, .fence, .tap, .resume, .endResumption,
+                .postponeResumption, .link, .lease:
                 nil
             }
         }

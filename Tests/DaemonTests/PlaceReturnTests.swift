@@ -32,16 +32,6 @@ import Testing
             world.events = []
         }
 
-        mutating func connections() throws -> [ConnectionState?] {
-            try world.done("participant.list", ["room": "r"])
-                .decode(ParticipantList.Result.self).participants.map(\.connection)
-        }
-
-        mutating func mute() -> Int64 {
-            let params: JSON = ["room": "r", "participant": "p", "media": ["video"]]
-            return world.send("participant.hardMute", params)
-        }
-
         /// Ends the room; nothing is left at any node.
         mutating func end(_ others: String...) throws {
             for who in ["p", "v", "w", "h"] + others {

@@ -46,6 +46,8 @@ struct PlaceWorld {
     /// Messages from homes to the nodes of participants, by node, and their bytes.
     var told: [String: (messages: Int, bytes: Int)] = [:]
     private var lastID: Int64 = 0
+    /// Homes that have yet to hear of another process of a node, each with the node.
+    private var disowned: Set<[String]> = []
 
     /// Number of the recorder's thread.
     static let recorder = 1
@@ -149,8 +151,9 @@ struct PlaceWorld {
     /// Lets a node's process begin again with what the last one has saved; its links break, and
     /// `reunite` makes them again.
     ///
-    /// `isAwaited`: the other nodes keep its participants there for it.
-    mutating func restart(_ name: String, isAwaited: Bool = true) {
+    /// `isAwaited`: the other nodes keep its participants there for it. `isKnown`: homes still have
+    /// their sessions with it, and hear over the next link that this process is another one.
+    mutating func restart(_ name: String, isAwaited: Bool = true, isKnown: Bool = false) {
         guard let node = nodes[name] else { return }
         nodes[name]?.worker = WalkWorker(index: 0)
         nodes[name]?.recorder = WalkWorker(index: Self.recorder)
@@ -169,16 +172,31 @@ struct PlaceWorld {
             } else {
                 nodes[other]?.plane.endGuests(of: name, at: now)
             }
-            nodes[other]?.plane.losePlaces(at: name, at: now)
+            if isKnown {
+                if nodes[other]?.plane.roomCount ?? 0 > 0 { disowned.insert([other, name]) }
+            } else {
+                nodes[other]?.plane.losePlaces(at: name, at: now)
+            }
         }
         settle()
     }
+
+    /// Whether somebody is in the room at `a`.
+    func has(_ participant: String) -> Bool {
+        nodes["a"]?.plane.rooms["r"]?.room.participants[participant] != nil
+    }
+
+    /// Lets no home hear that a node's process is another one: their own are others, too.
+    mutating func forgetSessions() { disowned = [] }
 
     /// Makes a node's links again.
     mutating func reunite(_ name: String) {
         for other in nodes.keys.sorted() where other != name {
             meet(name, other)
             meet(other, name)
+            if disowned.remove([other, name]) != nil {
+                nodes[other]?.plane.disownPlaces(at: name, at: now)
+            }
         }
         settle()
     }
@@ -241,7 +259,9 @@ struct PlaceWorld {
         while isBusy {
             isBusy = false
             for name in nodes.keys.sorted() where nodes[name]?.isStopped == false {
-                for message in nodes[name]?.waiting ?? [] {
+                let messages = nodes[name]?.waiting ?? []
+                nodes[name]?.waiting = []
+                for message in messages {
                     isBusy = true
                     let boot = bootID(of: message.from)
                     if message.isFromHome {
@@ -251,12 +271,9 @@ struct PlaceWorld {
                         nodes[name]?.plane
                             .receivePlaceEvents(message.bytes, from: message.from, at: now)
                     }
+                    takeOutput(of: name)
                 }
-                nodes[name]?.waiting = []
-                for output in nodes[name]?.plane.takeOutput() ?? [] {
-                    isBusy = true
-                    take(output, of: name)
-                }
+                if takeOutput(of: name) { isBusy = true }
                 for (worker, epoch) in nodes[name]?.fences ?? [] {
                     isBusy = true
                     let passed = WorkerEvent.fenced(epoch: epoch, at: now, packets: 1)
@@ -265,6 +282,14 @@ struct PlaceWorld {
                 nodes[name]?.fences = []
             }
         }
+    }
+
+    /// Carries out what a node has to do; returns whether that was anything.
+    @discardableResult
+    private mutating func takeOutput(of name: String) -> Bool {
+        let output = nodes[name]?.plane.takeOutput() ?? []
+        for item in output { take(item, of: name) }
+        return !output.isEmpty
     }
 
     private mutating func take(_ output: ControlOutput, of name: String) {
@@ -292,6 +317,8 @@ struct PlaceWorld {
                 }
             }
         case .place(let node, let asHome, let bytes):
+            // It belongs to a session that the node's process does not know.
+            if asHome, disowned.contains([name, node]) { break }
             nodes[node]?.waiting.append((name, asHome, bytes))
             guard asHome else { return }
             let before = told[node] ?? (0, 0)
@@ -349,11 +376,21 @@ struct PlaceWorld {
 
 /// Course of a test in a world of places.
 protocol PlaceStory {
-    var world: PlaceWorld { get }
+    var world: PlaceWorld { get set }
 }
 
 extension PlaceStory {
     func worker(_ name: String) throws -> WalkWorker { try #require(world.nodes[name]).worker }
+
+    mutating func connections() throws -> [ConnectionState?] {
+        try world.done("participant.list", ["room": "r"])
+            .decode(ParticipantList.Result.self).participants.map(\.connection)
+    }
+
+    mutating func mute(_ who: String = "p") -> Int64 {
+        let params: JSON = ["room": "r", "participant": .string(who), "media": ["video"]]
+        return world.send("participant.hardMute", params)
+    }
 
     /// Participants of the events of a kind, in order.
     func told(_ event: String) -> [JSON?] {

@@ -32,7 +32,7 @@ struct WalkWorker {
             forget(id, except: nil)
             transports[id] = nil
         case .resume(let id, _): #expect(transports[id] != nil)
-        case .endResumption: break
+        case .endResumption, .postponeResumption: break
         case .gate(let id, let open):
             #expect(home(of: id) != nil)
             gates[id] = open

@@ -42,6 +42,8 @@ final class NodeWorld {
         var knowsAway = false
         /// Messages about participants that came, and sessions that ended.
         var placed: [String] = []
+        /// Nodes that have told facts over the present links.
+        var described: Set<NodeName> = []
         var warnings: [String] = []
         /// Keys that it has written or removed in the registry, in order.
         var written: [String] = []

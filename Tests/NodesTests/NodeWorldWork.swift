@@ -58,13 +58,20 @@ extension NodeWorld {
         case .place(let other, let isFromHome, let payload):
             let side = isFromHome ? "home" : "guest"
             node.placed.append("\(side) \(other) \(String(decoding: payload, as: UTF8.self))")
+        case .placesDisowned(let other):
+            let isKnown = node.described.contains(other)
+            node.placed.append(isKnown ? "disowned \(other)" : "disowned \(other) without facts")
         case .placesLost(let other, let asHome):
             node.placed.append("lost \(other) \(asHome ? "as home" : "as guest")")
         case .homeLost(let other, let boot): node.placed.append("lost home \(other) \(boot)")
         case .homeReturned(let other, let boot):
             node.placed.append("home back \(other) \(boot)")
         case .prolong(let other): node.placed.append("prolong \(other)")
-        case .linked, .described, .cancelAdoption, .log, .nodes: break
+        case .linked(let other):
+            node.described.remove(other)
+            node.cluster.describe([], to: other)
+        case .described(let other, _): node.described.insert(other)
+        case .cancelAdoption, .log, .nodes: break
         }
     }
 

@@ -27,6 +27,7 @@ extension WorkerCommand {
         case .close(let id): "close \(id.word("t"))"
         case .resume(let id, _): "resume \(id.word("t"))"
         case .endResumption: "end resumption"
+        case .postponeResumption: "postpone resumption"
         case .gate(let id, let open): "gate \(id.word("p")) \(open ? "open" : "closed")"
         case .bind(let id, nil): "bind \(id.word("s")) nothing"
         case .bind(let id, let binding?):

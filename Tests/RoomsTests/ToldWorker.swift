@@ -29,8 +29,8 @@ struct ToldWorker: Equatable {
             mirrors[mirror.configuration.id]?.from = nil
         case .unmirror(let id): mirrors[id] = nil
         case .relay(let id, let targets): relays[id] = targets.isEmpty ? nil : targets
-        case .resume, .endResumption, .hold, .tap, .report, .reportTransports, .explain, .fence,
-            .link, .lease:
+        case .resume, .endResumption, .postponeResumption, .hold, .tap, .report,
+            .reportTransports, .explain, .fence, .link, .lease:
             break
         }
     }

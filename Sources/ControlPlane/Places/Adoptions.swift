@@ -87,6 +87,8 @@ struct AdoptionOrder: Codable {
     /// Publications and mirrors.
     var publications: [Name<HandleKind.Publication>] = []
     var slots: [Name<HandleKind.Slot>] = []
+    /// Whether commands follow that build all of it anew; those of an earlier version leave it out.
+    var isRebuilt: Bool?
 
     /// Whether it names as much as one message is to.
     var isFull: Bool { transports.count + publications.count + slots.count >= Self.limit }

@@ -137,7 +137,8 @@ extension ControlPlane {
             let target = RelayTarget(worker: worker, publication: id)
             guard let home = places.detours.home(of: target) else { break }
             places.routes.gate(name(of: home), open: open, &routed)
-        case .configure, .close, .bind, .limit, .feature, .resume, .endResumption, .relay, .hold,
+        case .configure, .close, .bind, .limit, .feature, .resume, .endResumption,
+            .postponeResumption, .relay, .hold,
             .tap, .link, .lease, .report, .reportTransports, .explain, .fence:
             break
         }

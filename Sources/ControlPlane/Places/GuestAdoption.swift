@@ -43,6 +43,7 @@ extension ControlPlane {
         guard var known = places?.guests.homes.removeValue(forKey: home) else { return }
         places?.guests.disownFences(of: home)
         known.isBack = isBack
+        places?.guests.noteAll(of: FormerHome(node: home, boot: known.boot))
         known.until = now.advanced(milliseconds: Self.orphanMilliseconds)
         let former = FormerHome(node: home, boot: boot)
         // Another life of the home says nothing of these guests.
@@ -61,7 +62,8 @@ extension ControlPlane {
 
     private mutating func endOrphans(of former: FormerHome) {
         guard let home = places?.guests.lost.removeValue(forKey: former) else { return }
-        end(home, as: former.key)
+        places?.guests.noteAll(of: former)
+        if home.isSaved { forget(home) } else { end(home, as: former.key) }
     }
 
     /// Answers which transports of a former home go on here.
@@ -89,7 +91,13 @@ extension ControlPlane {
 
     /// Goes on with guests of a former home for another one; that tells their state next.
     mutating func adopt(_ order: AdoptionOrder, for home: String, _ boot: String, at now: Instant) {
-        guard let lease = places?.guests.homes[home]?.lease ?? places?.guests.takeLease() else {
+        // One that was kept from the process before has its lease still.
+        let kept = places?.guests.lost[FormerHome(node: home, boot: boot)].flatMap {
+            $0.isSaved ? $0.lease : nil
+        }
+        guard
+            let lease = places?.guests.homes[home]?.lease ?? kept ?? places?.guests.takeLease()
+        else {
             let events = order.transports.map {
                 RemoteEvent.transport($0.name.new, .disconnected(.timeout))
             }
@@ -108,7 +116,20 @@ extension ControlPlane {
             places?.guests.homes[home]?.workers[order.worker] ?? GuestWorker(place: order.place)
         if let taken { heirs.add(taken, order) }
         places?.guests.homes[home]?.workers[order.worker] = heirs
-        let gone = order.transports.filter { heirs.transports[their: $0.name.new] == nil }
+        let heir = FormerHome(node: home, boot: boot)
+        for name in order.transports.map(\.name) {
+            places?.guests.note(
+                SavedGuest.Key(home: heir, worker: order.worker, transport: name.new)
+            )
+        }
+        if heir != order.former { places?.guests.noteAll(of: order.former) }
+        // One that was on its way to the process before is made by the commands that follow.
+        let isMade = { (transport: AdoptionOrder.Transport) in
+            order.isRebuilt == true && !transport.isConnected && !transport.isReconnecting
+        }
+        let gone =
+            order.transports
+            .filter { heirs.transports[their: $0.name.new] == nil && !isMade($0) }
             .map { RemoteEvent.transport($0.name.new, .disconnected(.timeout)) }
         tellHome(home, order.place, gone, at: now)
     }
@@ -124,6 +145,7 @@ extension ControlPlane {
     mutating func end(_ adoption: AdoptionEnd, of home: String, at now: Instant) {
         if !isLost(adoption.former, to: home) { endRest(of: adoption, by: home, at: now) }
         places?.guests.homes[home]?.settle(adoption)
+        if let worker = adoption.worker { endUnresumed(of: home, in: worker, at: now) }
         guard let known = places?.guests.homes[home], let worker = adoption.worker,
             let heirs = known.workers[worker]
         else { return }
@@ -149,6 +171,7 @@ extension ControlPlane {
             former.boot,
             worker: worker,
             own: "",
+            workers: setup.workers,
             at: shared.now
         )
         for our in adopted.unknown.publications {
@@ -167,6 +190,7 @@ extension ControlPlane {
     mutating func adoptHere(_ order: AdoptionOrder, _ heirs: inout [Int: GuestWorker]) {
         guard let taken = places?.guests.withFormerHome(order.former, { $0.take(order) }) ?? nil
         else { return }
+        places?.guests.noteAll(of: order.former)
         // The new names are those that they have here.
         heirs[order.worker, default: GuestWorker(place: order.worker)].add(taken, order)
     }
@@ -207,13 +231,14 @@ extension ControlPlane {
             places?.guests.lost[adoption.former] = nil
         }
         guard let rest else { return }
+        places?.guests.noteAll(of: adoption.former)
         var home = Guests.Home(lease: 0, boot: adoption.former.boot)
         home.workers = rest
         end(home, as: adoption.former.key)
     }
 
     /// Time for which guests of a lost home are kept.
-    private static let orphanMilliseconds: Int64 = 15_000
+    static let orphanMilliseconds: Int64 = 15_000
     /// Time for which a transport is kept that the next home was told of, though the former one
     /// lets go of it: more than that waits for other nodes (`Adoption.patienceMilliseconds`).
     private static let promiseMilliseconds: Int64 = 10_000
@@ -293,19 +318,12 @@ extension GuestWorker {
         for id in transports {
             guard let our = self.transports[their: id], let known = objects.removeValue(forKey: id)
             else { continue }
+            taken.add(id, known, from: self)
             self.transports.remove(our: our)
-            taken.transports.add(id, as: our)
-            taken.objects[id] = known
-            for publication in known.publications {
-                guard let our = publications[their: publication] else { continue }
+            for our in known.publications.compactMap({ publications[their: $0] }) {
                 publications.remove(our: our)
-                taken.publications.add(publication, as: our)
             }
-            for slot in known.slots {
-                guard let our = slots[their: slot] else { continue }
-                slots.remove(our: our)
-                taken.slots.add(slot, as: our)
-            }
+            for our in known.slots.compactMap({ slots[their: $0] }) { slots.remove(our: our) }
         }
         return taken
     }

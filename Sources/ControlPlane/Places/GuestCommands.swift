@@ -52,6 +52,7 @@ extension ControlPlane {
             boot,
             worker: message.worker,
             own: setup.node ?? "",
+            workers: setup.workers,
             at: now
         )
         if places.guests.homes[home] == nil {
@@ -109,6 +110,7 @@ extension ControlPlane {
     /// Ends all participants of another home at this node.
     package mutating func endGuests(of home: String, at now: Instant) {
         guard let known = places?.guests.homes.removeValue(forKey: home) else { return }
+        places?.guests.noteAll(of: FormerHome(node: home, boot: known.boot))
         end(known, as: home)
         places?.guests.disownFences(of: home)
         output.append(.commands(worker: linkThread, [.link(.hold(home: home, lease: nil))]))
@@ -125,6 +127,7 @@ extension ControlPlane {
                 home.boot,
                 worker: worker,
                 own: setup.node ?? "",
+                workers: setup.workers,
                 at: shared.now
             )
             for slot in guests.objects.values.flatMap(\.slots) {
@@ -137,6 +140,7 @@ extension ControlPlane {
             for mirror in guests.mirrors.keys {
                 work.execute(.unmirror(mirror), &places, &shared.identifiers)
             }
+            work.freeReserved(&places)
             work.fences = [0]
             post(&work, &places)
         }

@@ -38,6 +38,8 @@ struct GuestWorker {
         var negotiation: [UInt8]?
         /// Time at which the next home was told that the transport goes on.
         var promised: Instant?
+        /// Whether this process has it from the one before it, and no worker has it yet.
+        var isSaved = false
         /// Whether the present home is taking it over.
         var isAdopted = false
     }
@@ -48,6 +50,8 @@ struct GuestWorker {
     var publications = GuestHandles<HandleKind.Publication>()
     var slots = GuestHandles<HandleKind.Slot>()
     var objects: [TransportID: Objects] = [:]
+    /// Names whose objects have yet to be told: another worker's commands came first.
+    var reserved: Set<PublicationID> = []
     /// Mirrors and the publications that they are of, in the home's words.
     var mirrors: [PublicationID: RelayTarget] = [:]
     /// Homes of the mirrors whose publications are at this node, in the home's words.
@@ -113,12 +117,20 @@ struct Guests {
         var unheard: Set<String> = []
         /// Whether its process has begun again and goes on with its rooms itself.
         var isBack = false
+        /// Whether this process has them from the one before it, and no worker has them yet.
+        var isSaved = false
     }
 
     var homes: [String: Home] = [:]
     /// Homes that are lost, until others have gone on with their rooms.
     var lost: [FormerHome: Home] = [:]
     private var lastLease = CoreLimits.leases - 1
+    /// Transports whose records are not as saved.
+    var unsaved: Set<SavedGuest.Key> = []
+    /// Whether a mirror has got a handle: the next process gives it to no other one.
+    var hasNewMirrors = false
+    /// Transports that have records.
+    var saved: [FormerHome: Set<SavedGuest.Key>] = [:]
     private(set) var fences: [UInt64: GuestFence] = [:]
     private var tokens: [UInt64: (home: String, token: UInt64)] = [:]
     private var lastNumber: UInt64 = 0

@@ -8,8 +8,9 @@ struct GuestWork {
     /// Life of the home.
     let boot: String
     let worker: Int
-    /// This node's name.
+    /// This node's name, and the number of its workers.
     let own: String
+    let workers: Int
     let now: Instant
     var routed = RoutedCommands()
     var events: [RemoteEvent] = []
@@ -18,11 +19,19 @@ struct GuestWork {
     /// Whether a mirror was made of media of a node that is not heard.
     var lacksMedia = false
 
-    init(home: String, _ boot: String, worker: Int, own: String, at now: Instant) {
+    init(
+        home: String,
+        _ boot: String,
+        worker: Int,
+        own: String,
+        workers: Int,
+        at now: Instant
+    ) {
         self.home = home
         self.boot = boot
         self.worker = worker
         self.own = own
+        self.workers = workers
         self.now = now
     }
 
@@ -40,6 +49,8 @@ struct GuestWork {
             guard guests.objects[id] != nil else { break }
             guests.objects[id]?.room = room
             guests.objects[id]?.negotiation = negotiation
+        case .resume(let id, let wasConnected):
+            resume(id, wasConnected: wasConnected, &guests, places)
         case .close(let id): close(id, &guests, &places)
         case .gate(let id, let open):
             guard let our = guests.publications[their: id] else { break }
@@ -110,7 +121,9 @@ struct GuestWork {
             publications: Set(configuration.publications.map(\.id)),
             slots: Set(configuration.slots.map(\.id))
         )
-        let new = wanted.publications.filter { guests.publications[their: $0] == nil }
+        let new = wanted.publications.filter {
+            guests.publications[their: $0] == nil || guests.reserved.contains($0)
+        }
         guard hasRoom(for: id, wanted, guests, pools) else {
             // The home ends the transport, and its client may try again.
             return events.append(.transport(id, .disconnected(.timeout)))
@@ -118,7 +131,8 @@ struct GuestWork {
         if guests.transports[their: id] == nil, let our = pools[worker].transports.allocate() {
             guests.transports.add(id, as: our)
         }
-        for publication in new {
+        guests.reserved.subtract(new)
+        for publication in new where guests.publications[their: publication] == nil {
             guard let our = pools[worker].publications.allocate() else { break }
             guests.publications.add(publication, as: our)
         }
@@ -144,6 +158,30 @@ struct GuestWork {
         for publication in new {
             hold(guests.publications[their: publication], places)
         }
+        note(id, &places)
+    }
+
+    /// Continues a transport that this process has kept from the one before it.
+    private mutating func resume(
+        _ id: TransportID,
+        wasConnected: Bool,
+        _ guests: inout GuestWorker,
+        _ places: Places
+    ) {
+        guard let objects = guests.objects[id], objects.isSaved,
+            let our = guests.transports[their: id]
+        else { return }
+        guests.objects[id]?.isSaved = false
+        routed.worker.append(.resume(our, wasConnected: wasConnected))
+        for publication in objects.publications {
+            hold(guests.publications[their: publication], places)
+        }
+    }
+
+    /// Lets the next process know what has become of a transport.
+    private func note(_ id: TransportID, _ places: inout Places) {
+        let former = FormerHome(node: home, boot: boot)
+        places.guests.note(SavedGuest.Key(home: former, worker: worker, transport: id))
     }
 
     private func hasRoom(
@@ -193,6 +231,7 @@ struct GuestWork {
         free(guests.objects.removeValue(forKey: id), except: .init(), guests, &places)
         routed.worker.append(.close(our))
         routed.freed.append(.transport(worker: worker, our))
+        note(id, &places)
     }
 
     private mutating func mirror(
@@ -204,11 +243,15 @@ struct GuestWork {
         _ pools: inout [WorkerIdentifiers]
     ) {
         let id = mirror.configuration.id
-        let isNew = guests.publications[their: id] == nil
+        let isReserved = guests.reserved.remove(id) != nil
+        let isNew = isReserved || guests.publications[their: id] == nil
         if isNew {
-            guard let our = pools[worker].publications.allocate() else { return }
-            guests.publications.add(id, as: our)
+            if !isReserved {
+                guard let our = pools[worker].publications.allocate() else { return }
+                guests.publications.add(id, as: our)
+            }
             guests.mirrors[id] = mirror.home
+            places.guests.hasNewMirrors = true
         }
         guard let our = guests.publications[their: id], guests.mirrors[id] != nil else { return }
         guests.mirrors[id] = mirror.home
@@ -216,7 +259,9 @@ struct GuestWork {
         made.configuration.id = our
         if place.node == own {
             made.from = local(mirror.from)
-            guard let origin = origin(mirror.home, at: place, guests, places) else { return }
+            guard let origin = origin(mirror.home, at: place, guests, &places, &pools) else {
+                return
+            }
             made.home = origin
             guests.homes[id] = mirror.home
             routed.worker.append(.mirror(made))
@@ -239,17 +284,44 @@ struct GuestWork {
     }
 
     /// Returns the publication of a worker of this node that the home names.
+    ///
+    /// The home tells one worker after the other: what it has yet to tell another one has its
+    /// handle from now on.
     private func origin(
         _ target: RelayTarget,
         at place: RemotePlace,
         _ guests: GuestWorker,
-        _ places: Places
+        _ places: inout Places,
+        _ pools: inout [WorkerIdentifiers]
     ) -> RelayTarget? {
-        let known =
-            place.worker == worker ? guests : places.guests.homes[home]?.workers[place.worker]
-        return known?.publications[their: target.publication].map {
+        let id = target.publication
+        guard place.worker != worker else {
+            return guests.publications[their: id].map {
+                RelayTarget(worker: worker, publication: $0)
+            }
+        }
+        guard (0..<workers).contains(place.worker) else { return nil }
+        var other =
+            places.guests.homes[home]?.workers[place.worker] ?? GuestWorker(place: target.worker)
+        if other.publications[their: id] == nil {
+            guard let our = pools[place.worker].publications.allocate() else { return nil }
+            other.publications.add(id, as: our)
+            other.reserved.insert(id)
+            places.guests.homes[home]?.workers[place.worker] = other
+        }
+        return other.publications[their: id].map {
             RelayTarget(worker: place.worker, publication: $0)
         }
+    }
+
+    /// Frees the handles of what was never told.
+    mutating func freeReserved(_ places: inout Places) {
+        let guests = places.guests.homes[home]?.workers[worker]
+        for id in guests?.reserved ?? [] {
+            guard let our = guests?.publications[their: id] else { continue }
+            routed.freed.append(.publication(worker: worker, our))
+        }
+        places.guests.homes[home]?.workers[worker]?.reserved = []
     }
 
     private mutating func relay(
@@ -265,7 +337,7 @@ struct GuestWork {
         for (target, place) in zip(targets, at) {
             if place.node != own {
                 found.append(.at(place.node))
-            } else if let local = origin(target, at: place, guests, places) {
+            } else if let local = origin(target, at: place, guests, &places, &pools) {
                 found.append(.here(local))
             }
         }

@@ -16,6 +16,10 @@ struct PlaceFacts: Codable {
     /// Whether homes get media of its publishers for other nodes; those of an earlier version leave
     /// it out.
     var feedsHomes: Bool?
+    /// Homes whose participants this process has kept from the one before it.
+    ///
+    /// They wait for their homes to build them anew. Those of an earlier version leave it out.
+    var keeps: [FormerHome]?
 
     static let version = 2
     static let workerLimit = 256

@@ -15,7 +15,8 @@ extension ControlPlane {
                 transports: pools.transports.available,
                 publications: pools.publications.available,
                 slots: pools.slots.available,
-                feedsHomes: true
+                feedsHomes: true,
+                keeps: places?.guests.savedHomes
             )
         )
     }
@@ -37,6 +38,9 @@ extension ControlPlane {
         )
         rooms.records.hasNewPlaces = true
         places?.nodes[node, default: Places.Node()].feedsHomes = facts.feedsHomes == true
+        let isKept = facts.keeps?.contains(ownLife) == true
+        places?.nodes[node]?.keepsGuests = isKept
+        places?.nodes[node]?.facts = bytes
         guard let known = places?.nodes[node], !known.isConnected else { return }
         places?.nodes[node]?.isConnected = true
         guard known.returning == nil else { return goOn(at: node, at: now) }
@@ -84,8 +88,12 @@ extension ControlPlane {
         }) {
             receive(.transport(place.id, .disconnected(.timeout)), from: place.worker, at: now)
         }
-        // Nobody waits for figures of a node that is lost.
-        for worker in lost.sorted() {
+        answerQuestions(to: lost.sorted(), at: now)
+    }
+
+    /// Lets nobody wait for figures of workers that do not tell them any longer.
+    mutating func answerQuestions(to workers: [Int], at now: Instant) {
+        for worker in workers {
             for token in workerRequests.reports(awaiting: worker) {
                 receive(.statistics(token: token, WorkerStatistics()), from: worker, at: now)
             }

@@ -15,6 +15,11 @@ struct Places {
         var isLeaving = false
         /// Whether homes get media of its publishers for other nodes.
         var feedsHomes = false
+        /// Facts that it has told of itself last.
+        var facts: [UInt8] = []
+        /// Whether its process has begun again, and waits for this home to build anew what the one
+        /// before had.
+        var keepsGuests = false
         /// Fences that it has not passed, with the times at which they were sent.
         var awaited: [UInt64: [Int: Instant]] = [:]
         /// Fences that were given up, with the places that have not passed them.
@@ -173,7 +178,8 @@ extension ControlPlane {
         case .explain(let slot, let token): .explain(slot, token: token)
         case .reportTransports(let ids, let token): .reportTransports(ids, token: token)
         case .fence(let epoch): .fence(epoch: epoch)
-        case .hold, .resume, .endResumption, .tap, .report, .link, .lease: nil
+        case .resume(let id, let wasConnected): .resume(id, wasConnected: wasConnected)
+        case .hold, .endResumption, .postponeResumption, .tap, .report, .link, .lease: nil
         }
     }
 
@@ -259,8 +265,8 @@ extension ControlPlane {
             return
         case .hold(_, let target):
             if shared.remote?.name(of: target.worker) != nil { return }
-        case .bind, .limit, .feature, .resume, .endResumption, .tap, .link, .lease, .report,
-            .reportTransports, .explain, .fence:
+        case .bind, .limit, .feature, .resume, .endResumption, .postponeResumption, .tap, .link,
+            .lease, .report, .reportTransports, .explain, .fence:
             break
         }
         routed.worker.append(command)

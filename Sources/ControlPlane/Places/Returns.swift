@@ -1,5 +1,5 @@
 import JSON
-import RTP
+package import RTP
 import Rooms
 import WorkerInterface
 
@@ -9,7 +9,7 @@ import WorkerInterface
 extension Places {
     /// Messages to a node that is heard again, in this order.
     struct Return {
-        /// Everything there that this process knew when it began.
+        /// Everything there, at the moment when this was made.
         var orders: [AdoptionOrder] = []
         /// An end for each room and worker that the orders name.
         var ends: [AdoptionEnd] = []
@@ -76,11 +76,23 @@ extension ControlPlane {
         guard let waiting = places?.nodes[node]?.returning else { return }
         places?.nodes[node]?.returning = nil
         places?.nodes[node]?.isLeaving = false
-        for order in waiting.orders {
-            output.append(.place(node: node, asHome: true, JSON.compact(order)))
+        if places?.nodes[node]?.keepsGuests == true {
+            // Its process has begun again as well.
+            return rebuild(at: node, at: now)
         }
+        send(waiting.orders, to: node)
         tell(node, waiting.ends)
         for (place, commands) in waiting.commands { tell(place, commands) }
+        logReturn(of: waiting, at: node)
+    }
+
+    private mutating func send(_ orders: [AdoptionOrder], to node: String) {
+        for order in orders {
+            output.append(.place(node: node, asHome: true, JSON.compact(order)))
+        }
+    }
+
+    private mutating func logReturn(of waiting: Places.Return, at node: String) {
         let count = waiting.orders.reduce(0) { $0 + $1.transports.count }
         let fields = [("node", node), ("transports", "\(count)")]
         output.append(.log(.info, "participants at another node go on", fields))
@@ -105,8 +117,58 @@ extension ControlPlane {
         endTransports(in: Set(shared.remote?.places(at: node) ?? []), of: nil, at: now)
     }
 
+    /// Takes it that a node does not go on with what this home had there.
+    ///
+    /// If its process has begun again with what the one before had saved, this home builds it anew.
+    package mutating func disownPlaces(at node: String, at now: Instant) {
+        guard places?.nodes[node]?.keepsGuests != true else { return rebuild(at: node, at: now) }
+        let workers = Set(shared.remote?.places(at: node) ?? [])
+        if !rooms.names(withTransportsIn: workers).isEmpty {
+            let fields = [("node", node)]
+            output.append(.log(.warning, "participants at another node lost", fields))
+        }
+        let facts = places?.nodes[node]?.facts ?? []
+        losePlaces(at: node, at: now)
+        // It is there still, for others.
+        takePlaceFacts(facts, of: node, at: now)
+    }
+
+    /// Builds anew what a node has of this home's rooms, from what its process has kept.
+    private mutating func rebuild(at node: String, at now: Instant) {
+        setTime(now)
+        places?.nodes[node]?.keepsGuests = false
+        passFences(of: node, at: now)
+        // It has as long as others for the next ones, and has yet to tell whom it does not hear.
+        if places?.nodes[node]?.deniedAt != nil { places?.nodes[node]?.deniedAt = now }
+        _ = places?.detours.set([], unheardBy: node)
+        let workers = shared.remote?.places(at: node) ?? []
+        answerQuestions(to: workers, at: now)
+        var known = everything(at: node)
+        for index in known.orders.indices { known.orders[index].isRebuilt = true }
+        send(known.orders, to: node)
+        for name in rooms.names(withTransportsIn: Set(workers)) {
+            let change = rooms.entries[name]?.room.rebuildWorkers(in: Set(workers), &shared)
+            guard let change else { continue }
+            conclude(Room.Outcome(change: change), in: name, at: now)
+        }
+        tell(node, known.ends)
+        logReturn(of: known, at: node)
+    }
+
+    /// Waits no longer for what a node's process before was told: the present one has nothing yet.
+    private mutating func passFences(of node: String, at now: Instant) {
+        let awaited = places?.nodes[node]?.awaited ?? [:]
+        places?.nodes[node]?.awaited = [:]
+        places?.nodes[node]?.late = [:]
+        for (epoch, workers) in awaited.sorted(by: { $0.key < $1.key }) {
+            for worker in workers.keys.sorted() where operations.awaits(epoch, from: worker) {
+                fenced(epoch, by: worker, at: now, 0)
+            }
+        }
+    }
+
     /// This home's life, which is that of the process before.
-    private var ownLife: FormerHome { FormerHome(node: setup.node ?? "", boot: setup.bootID) }
+    var ownLife: FormerHome { FormerHome(node: setup.node ?? "", boot: setup.bootID) }
 
     /// Orders to go on with a room's transports in one worker, each under the name that it has.
     private func orders(for room: Room, at worker: Int, _ place: Int) -> [AdoptionOrder] {

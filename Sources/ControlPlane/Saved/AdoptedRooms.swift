@@ -155,7 +155,7 @@ extension SavedChange {
         case .room, .settings, .participant, .stream, .subscription, .message, .subscriber,
             .journal, .event:
             SavedChange(key: key, value: publicValue ?? value)
-        case .process, .mirrors, .negotiation, nil: nil
+        case .process, .mirrors, .negotiation, .guest, nil: nil
         }
     }
 }

@@ -10,7 +10,8 @@ extension ControlPlane {
     /// Restores the rooms from the records that an earlier process has saved.
     ///
     /// The output then builds all workers from nothing and saves everything anew. When all of them
-    /// are done, they are to be told `WorkerCommand.endResumption`. A room with a record that
+    /// are done, they are to be told `WorkerCommand.endResumption`, or `postponeResumption` while
+    /// other homes are awaited (`awaitsHomes`). A room with a record that
     /// cannot be read is left out and logged; without the process's own record, all are.
     ///
     /// `now` is the time on the monotonic clock of the earlier process; `unixTime` is the same
@@ -42,13 +43,15 @@ extension ControlPlane {
         restorePlaces(saved[RoomRecords.placesKey])
         var groups: [String: RestoredRecords] = [:]
         for (key, value) in saved {
-            guard let (kind, room, name) = RoomRecords.parts(of: key) else { continue }
+            guard let (kind, room, name) = RoomRecords.parts(of: key), kind != .guest else {
+                continue
+            }
             groups[room, default: RestoredRecords()].add(kind, name, value)
         }
         for (name, records) in groups.sorted(by: { $0.key < $1.key }) {
             restore(name, records)
         }
-        restoreHandles(process)
+        restoreHandles(process, saved, at: now)
         awaitPlaces(at: now)
         for name in rooms.names {
             guard let change = rooms.entries[name]?.room.rebuildWorkers(&shared) else { continue }
@@ -78,13 +81,18 @@ extension ControlPlane {
     }
 
     /// Makes the pools of handles, so that no handle is given twice.
-    private mutating func restoreHandles(_ process: ProcessRecord) {
+    private mutating func restoreHandles(
+        _ process: ProcessRecord,
+        _ saved: [String: [UInt8]],
+        at now: Instant
+    ) {
         var used: [Int: Room.Handles] = [:]
         for entry in rooms.entries.values {
             for (worker, handles) in entry.room.handles {
                 used[worker, default: Room.Handles()].add(handles)
             }
         }
+        restoreGuests(saved, &used, at: now)
         if shared.remote != nil, let last = used.keys.max() {
             shared.addPools(upTo: last + 1, setup.limits.identifiers)
         }
@@ -119,7 +127,7 @@ struct RestoredRecords {
 
     mutating func add(_ kind: RoomRecords.Kind, _ name: String, _ value: [UInt8]) {
         switch kind {
-        case .process: break
+        case .process, .guest: break
         case .room: room = value
         case .settings: settings = value
         case .journal: journal = value

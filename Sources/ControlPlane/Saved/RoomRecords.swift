@@ -22,6 +22,8 @@ struct RoomRecords {
         case subscriber = "b"
         case journal = "j"
         case event = "e"
+        /// A transport of another home's room; the home has the place of the room.
+        case guest = "g"
     }
 
     static let processKey = "x"
@@ -123,13 +125,16 @@ extension ControlPlane {
             changes += own
         }
         changes += takeUnsavedEvents()
+        changes += places?.guests.takeUnsaved() ?? []
         if rooms.records.hasNewPlaces {
             rooms.records.hasNewPlaces = false
             let places = JSON.compact(shared.remote?.saved ?? [])
             changes.append(SavedChange(key: RoomRecords.placesKey, value: places))
         }
         // The boot id is saved before there are rooms.
-        guard !changes.isEmpty || rooms.records.process.isEmpty else { return [] }
+        let hasNewMirrors = places?.guests.hasNewMirrors == true
+        if hasNewMirrors { places?.guests.hasNewMirrors = false }
+        guard !changes.isEmpty || rooms.records.process.isEmpty || hasNewMirrors else { return [] }
         let process = JSON.compact(processRecord)
         if process != rooms.records.process {
             rooms.records.process = process

@@ -115,6 +115,9 @@ extension EventLoop {
                 control.endGuests(of: node.rawValue, at: now)
             }
             carryOut(at: now)
+        case .placesDisowned(let node):
+            control.disownPlaces(at: node.rawValue, at: now)
+            carryOut(at: now)
         case .homeLost(let node, let boot):
             control.orphanGuests(of: node.rawValue, boot, at: now)
             carryOut(at: now)

@@ -20,6 +20,8 @@ final class CallMemory {
     private var records: RecordLog?
     /// Workers that have not yet resumed their transports.
     private var resuming: Set<Int> = []
+    /// Whether transports of other homes' rooms are resumed later, from what the life before left.
+    var isPostponed = false
 
     /// Opens what the life before has left, if this one can go on from it, and makes new memory.
     init(
@@ -124,7 +126,9 @@ final class CallMemory {
 
     /// Reason for which the next life could not go on with the calls now; `nil` if it could.
     var obstacle: String? {
-        if !resuming.isEmpty { return "the calls of the life before are still being resumed" }
+        if !resuming.isEmpty || isPostponed {
+            return "the calls of the life before are still being resumed"
+        }
         return records?.isUsable == true ? nil : "rooms are no longer saved"
     }
 

@@ -37,7 +37,8 @@ extension EventLoop {
         // Closing the descriptor also removes it from the poller.
         upgrade?.check.close()
         var obstacle = control.upgradeObstacle
-        if obstacle == nil, control.roomCount > 0 { obstacle = calls.obstacle }
+        let isUsed = control.roomCount + control.guestTransports > 0
+        if obstacle == nil, isUsed { obstacle = calls.obstacle }
         switch outcome {
         case .success(let version) where obstacle == nil:
             upgrade?.version = version

@@ -145,7 +145,8 @@ extension RecorderLoop {
             if wasOpen != open { gate(id, open: open, at: now) }
         case .tap(let order): apply(order, at: now)
         case .fence(let epoch): fence(epoch, at: now)
-        case .configure, .close, .resume, .endResumption, .bind, .limit, .feature, .relay, .hold,
+        case .configure, .close, .resume, .endResumption, .postponeResumption, .bind, .limit,
+            .feature, .relay, .hold,
             .explain, .report, .reportTransports, .lease, .link:
             break  // For transports and subscriptions; the recorder has none.
         }

@@ -13,7 +13,10 @@ extension Room {
         var transaction = RoomTransaction(shared: consume shared)
         defer { shared = transaction.shared }
         let people = participants.values.sorted { $0.birth < $1.birth }
-        for transport in people.flatMap(\.transports) { tellState(of: transport, &transaction) }
+        for transport in people.flatMap(\.transports) {
+            let isHere = transaction.shared.node(of: transport.place.worker) == nil
+            tellState(of: transport, isResumed: isHere, &transaction)
+        }
         tellMirrors(&transaction)
         for transport in people.flatMap(\.transports) {
             // Those of other nodes still have all that they had.
@@ -32,7 +35,42 @@ extension Room {
         return transaction.change
     }
 
-    private func tellState(of transport: Transport, _ transaction: inout RoomTransaction) {
+    /// Builds anew what a node's workers have of the room, as its process has begun again; `places`
+    /// are the workers' numbers.
+    package mutating func rebuildWorkers(in places: Set<Int>, _ shared: inout Shared) -> Change {
+        var transaction = RoomTransaction(shared: consume shared)
+        defer { shared = transaction.shared }
+        let there = participants.values.sorted { $0.birth < $1.birth }.flatMap(\.transports)
+            .filter { places.contains($0.place.worker) }
+        for transport in there { tellState(of: transport, isResumed: true, &transaction) }
+        tellMirrors(in: places, &transaction)
+        for transport in there {
+            tellBindings(of: transport, &transaction)
+            // Its workers tell of speech that goes on.
+            for track in transport.tracks {
+                let id = track.publication
+                recordSpeech(.ended, of: .publication(worker: transport.place.worker, id))
+            }
+        }
+        for number in subscriptions.keys.sorted() where subscriptions[number]?.held != nil {
+            guard let subscription = subscriptions[number],
+                subscription.slots.values.contains(where: { name in
+                    seat(name, of: subscription.participant).map { places.contains($0.worker) }
+                        ?? false
+                })
+            else { continue }
+            // They withhold nothing yet.
+            hold(number, because: nil, &transaction)
+        }
+        settle(&transaction)
+        return transaction.change
+    }
+
+    private func tellState(
+        of transport: Transport,
+        isResumed: Bool,
+        _ transaction: inout RoomTransaction
+    ) {
         guard var configuration = placement.negotiated[transport.place]?.configuration else {
             return
         }
@@ -41,10 +79,11 @@ extension Room {
         configuration.publications = transport.tracks.map(\.configuration)
         transaction.tell(worker, .configure(id, configuration))
         switch transport.connection {
-        case .connected, .reconnecting:
+        case .connected where isResumed, .reconnecting where isResumed:
             transaction.tell(worker, .resume(id, wasConnected: true))
-        case .connecting: transaction.tell(worker, .resume(id, wasConnected: false))
-        case .none, .disconnected: break
+        case .connecting where isResumed:
+            transaction.tell(worker, .resume(id, wasConnected: false))
+        case .none, .connecting, .connected, .reconnecting, .disconnected: break
         }
         for track in transport.tracks {
             transaction.open(.publication(worker: worker, track.publication))
@@ -53,9 +92,11 @@ extension Room {
         }
     }
 
-    /// Tells the mirrors and where they are fed from, but nothing of those of `gone` publications.
+    /// Tells the mirrors and where they are fed from, but nothing of those of `gone` publications,
+    /// and nothing to workers that are not among `places`, if there are any.
     func tellMirrors(
         exceptOf gone: Set<RelayTarget> = [],
+        in places: Set<Int>? = nil,
         _ transaction: inout RoomTransaction
     ) {
         let homes = placement.relays.keys.sorted {
@@ -66,10 +107,12 @@ extension Room {
             for target in relay.lastSent {
                 guard let mirror = relay.mirrors[target.worker] else { continue }
                 transaction.open(.publication(worker: target.worker, mirror.id))
-                guard !gone.contains(home) else { continue }
+                guard !gone.contains(home), places?.contains(target.worker) ?? true else {
+                    continue
+                }
                 transaction.tell(target.worker, .mirror(mirror.lastSent))
             }
-            guard !gone.contains(home) else { continue }
+            guard !gone.contains(home), places?.contains(home.worker) ?? true else { continue }
             transaction.tell(home.worker, .relay(home.publication, to: relay.lastSent))
         }
     }

@@ -18,6 +18,8 @@ extension Core {
             resume(id, wasConnected: wasConnected, at: now, into: &output)
         case .endResumption:
             endResumption()
+        case .postponeResumption:
+            postponeResumption()
         case .gate(let id, let open):
             gate(id, open: open, at: now)
         case .bind(let id, let binding):
@@ -50,6 +52,8 @@ extension Core {
         case .reportTransports(let ids, let token):
             emit(.statistics(token: token, report(of: ids, at: now)))
         case .fence(let epoch):
+            // What a slot carried counts in the commands that continue its transport alone.
+            if resumption.isPostponed { forwarder.earlierFlows = [:] }
             emit(.fenced(epoch: epoch, at: now, packets: forwarder.takePacketsUnderRevokedRights()))
         }
         transports.srtpContext.finish()

@@ -25,8 +25,7 @@ package struct Core: ~Copyable {
     var overload: Overload
     var counters = Counters()
     var events = EventQueue()
-    /// State that an earlier process has left; `nil` once all transports have been resumed.
-    var previous: SavedState?
+    var resumption: Resumption
 
     /// Packets in one batch; the caller flushes before receiving more.
     package static let batchCapacity = Receiver.batchCapacity
@@ -56,7 +55,7 @@ package struct Core: ~Copyable {
         memory: SavedMemory? = nil,
         previous: SavedState? = nil
     ) {
-        self.previous = previous
+        resumption = Resumption(previous: previous)
         forwarder = Forwarder(in: memory)
         var random = SplitMix(seed: seed)
         let key = secret ?? Self.simulatedSecret(&random)

@@ -1,6 +1,14 @@
 import RTP
 import WorkerInterface
 
+/// What an earlier process has left.
+struct Resumption {
+    /// Its state; `nil` once all transports have been resumed, or are not awaited any longer.
+    var previous: SavedState?
+    /// Whether media flows though some transports are resumed later.
+    var isPostponed = false
+}
+
 /// Continuation of the transports of an earlier process.
 extension Core {
     /// Continues a transport where an earlier process left it: keys, indexes, path, streams and
@@ -14,12 +22,14 @@ extension Core {
         at now: Instant,
         into output: inout Batch
     ) {
-        guard transports.contains(id), wasConnected || previous?.hasTransport(id) == true else {
+        guard transports.contains(id), wasConnected || resumption.previous?.hasTransport(id) == true
+        else {
             return
         }
         let transport = id.place
         transports[transport].opened = nil
-        guard let previous, let record = previous.transport(id), canResumeSlots(of: transport),
+        guard let previous = resumption.previous, let record = previous.transport(id),
+            canResumeSlots(of: transport),
             transports.resume(
                 transport,
                 from: record,
@@ -67,7 +77,7 @@ extension Core {
 
     /// Whether the numbering of each slot that the earlier process had is known.
     private func canResumeSlots(of transport: TransportIndex) -> Bool {
-        guard let previous else { return false }
+        guard let previous = resumption.previous else { return false }
         for index in 0..<transports[transport].slots.count {
             let slot = transports[transport].slots[index]
             let id = forwarder.slots.handle(at: slot)
@@ -83,7 +93,9 @@ extension Core {
     private mutating func resumeSlots(of transport: TransportIndex) {
         for index in 0..<transports[transport].slots.count {
             let slot = transports[transport].slots[index]
-            guard let saved = previous?.slot(forwarder.slots.handle(at: slot)) else { continue }
+            guard let saved = resumption.previous?.slot(forwarder.slots.handle(at: slot)) else {
+                continue
+            }
             forwarder.resume(slot, saved)
         }
     }
@@ -107,13 +119,21 @@ extension Receiver {
 
 // Slots that go on with what they carried.
 extension Core {
-    /// Whether transports of an earlier process are still to be resumed: until then nothing may be
-    /// received, because it would be from strangers.
-    package var isResuming: Bool { previous != nil }
+    /// Whether nothing may be received yet, because it would be from strangers.
+    ///
+    /// Transports of an earlier process are still to be resumed; those whose turn is postponed keep
+    /// nobody waiting.
+    package var isResuming: Bool { resumption.previous != nil && !resumption.isPostponed }
+
+    /// Lets media flow, though some transports are resumed later.
+    mutating func postponeResumption() {
+        resumption.isPostponed = true
+        forwarder.earlierFlows = [:]
+    }
 
     /// Ends the resumption: whatever is left of the earlier process is given up.
     mutating func endResumption() {
-        previous = nil
+        resumption.previous = nil
         forwarder.earlierFlows = [:]
     }
 

@@ -212,6 +212,61 @@ struct ResumeTests {
         #expect(ended)
     }
 
+    @Test func `what is resumed later keeps nobody waiting`() throws {
+        var call = try call()
+        send(1...20, in: &call)
+        guard let life = call.life else { return }
+        // The viewer's home comes later than the publisher's.
+        let publisher = life.transportCommands { $0.index == 0 }
+        call.restart(after: 60, publisher + [.postponeResumption])
+        let isResuming = call.core.isResuming
+        #expect(!isResuming)
+        send(21...30, in: &call)
+        #expect(call.peers[1].received.filter { $0.ssrc == 0xa200 }.count == 20)
+        let viewer = life.transportCommands { $0.index == 1 }
+        for command in viewer + life.routing + [.endResumption] { call.apply(command) }
+        send(31...50, in: &call)
+        let packets = call.peers[1].received.filter { $0.ssrc == 0xa200 }
+        let numbers = packets.map { $0.u16(2) }
+        try #require(numbers.count > 20)
+        // What came meanwhile is lost, and no number is used again.
+        #expect(Array(numbers[..<20]).isContiguous && Array(numbers[20...]).isContiguous)
+        let steps = zip(numbers, numbers.dropFirst()).map { $1 &- $0 }
+        #expect(steps.allSatisfy { (1...20).contains($0) })
+        #expect(call.peers[1].undecryptable == 0)
+    }
+
+    @Test func `a slot that is bound later than its transport goes on begins with a keyframe`()
+        throws
+    {
+        for isLate in [false, true] {
+            var call = try call()
+            send(1...20, in: &call)
+            guard let life = call.life else { return }
+            call.restart(after: 60, [.postponeResumption])
+            let requests = call.keyframeRequests(at: 0)
+            for command in life.transportCommands(of: { _ in true }) { call.apply(command) }
+            for command in life.routing {
+                if isLate, case .bind = command { call.apply(.fence(epoch: 9)) }
+                call.apply(command)
+            }
+            send(21...30, in: &call)
+            #expect((call.keyframeRequests(at: 0) > requests) == isLate)
+        }
+    }
+
+    @Test func `nothing is resumed after the end of the resumption`() throws {
+        var call = try call()
+        send(1...20, in: &call)
+        guard let life = call.life else { return }
+        let commands = life.transportCommands { _ in true }
+        call.restart(after: 60, [.postponeResumption, .endResumption] + commands)
+        let ended = call.takeEvents().filter { event in
+            if case .transport(_, .disconnected) = event { true } else { false }
+        }
+        #expect(ended.count == 2)
+    }
+
     @Test func `random bytes are no state, or one that resumes nothing`() throws {
         var noise = SeededRandom(seed: 5)
         var call = try call()

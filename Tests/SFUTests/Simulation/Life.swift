@@ -104,26 +104,43 @@ final class Life {
 
     /// Commands that build the present state from nothing.
     var commands: [WorkerCommand] {
+        transportCommands { _ in true } + routing + [.endResumption]
+    }
+
+    /// Commands that build transports, and continue them.
+    func transportCommands(of isWanted: (TransportID) -> Bool) -> [WorkerCommand] {
         var commands: [WorkerCommand] = []
-        for (id, configuration) in configurations.sorted(by: { $0.key.index < $1.key.index }) {
+        for (id, configuration) in configurations.sorted(by: { $0.key.index < $1.key.index })
+        where isWanted(id) {
             commands.append(.configure(id, configuration))
             commands.append(.resume(id, wasConnected: true))
         }
+        return commands
+    }
+
+    /// Commands about what the transports carry.
+    var routing: [WorkerCommand] {
+        var commands: [WorkerCommand] = []
         commands += gates.map { .gate($0.key, open: $0.value) }
         commands += bindings.map { .bind($0.key, $0.value) }
-        return commands + [.endResumption]
+        return commands
     }
 }
 
 extension Call {
     /// Lets the process die, if it has not yet, and the next one go on after a while.
     mutating func restart(after milliseconds: Int64) {
+        restart(after: milliseconds, life?.commands ?? [])
+    }
+
+    /// The same, with other commands for the next process.
+    mutating func restart(after milliseconds: Int64, _ commands: [WorkerCommand]) {
         guard let life else { return }
         life.die()
         output.removeAll()
         now = now.advanced(milliseconds: milliseconds)
         core = life.restart(seed: UInt64(life.crashes) &+ 77, identity: identity)
         core.setWallClock(offsetNanoseconds: 1_700_000_000_000_000_000)
-        for command in life.commands { apply(command) }
+        for command in commands { apply(command) }
     }
 }

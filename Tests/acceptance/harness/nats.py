@@ -88,6 +88,7 @@ async def cluster(
     more: tuple[str, ...] = (),
     own: Callable[[str], tuple[str, ...]] = lambda name: (),
     programs: dict[str, Path] | None = None,
+    workers: int = 1,
     **options,
 ) -> list:
     """Starts a daemon for each name, with further flags, and those that are its `own`, and awaits
@@ -97,7 +98,8 @@ async def cluster(
         host = f"127.0.0.{number + 1}"
         flags = ("--nats", nats.url, "--node", name, "--link", f"{host}:0", *more, *own(name))
         program = (programs or {}).get(name)
-        daemons.append(await start_sfud(*flags, host=host, workers=1, program=program, **options))
+        options |= {"host": host, "workers": workers, "program": program}
+        daemons.append(await start_sfud(*flags, **options))
     await asyncio.gather(*(finds(daemon, {name: "up" for name in names}) for daemon in daemons))
     return daemons
 
