@@ -99,6 +99,17 @@ import Testing
         try call.end()
     }
 
+    @Test func `facts that come late count no longer when the node has all again`() throws {
+        var call = try KeptCall()
+        call.restart()
+        let facts = try #require(call.world.nodes["b"]?.plane.placeFacts)
+        call.world.reunite("b")
+        call.world.nodes["a"]?.plane.takePlaceFacts(facts, of: "b", at: call.world.now)
+        _ = call.mute()
+        #expect(call.world.nodes["a"]?.plane.places?.nodes["b"]?.keepsGuests == false)
+        try call.end()
+    }
+
     @Test func `a home keeps the number of its lease`() throws {
         var call = try KeptCall()
         call.restart()

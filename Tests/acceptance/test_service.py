@@ -73,13 +73,22 @@ class Stopped:
     ATTACH, WAIT_ALL = 16, 0x40000000
 
     def __init__(self, pid: int, name: str):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            if (task / "comm").read_text().strip() == name:
-                self.thread = int(task.name)
+        self.thread = self.find(pid, name)
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.ptrace(self.ATTACH, self.thread, None, None) != 0:
             raise OSError(ctypes.get_errno(), "ptrace")
         os.waitpid(self.thread, self.WAIT_ALL)
+
+    @staticmethod
+    def find(pid: int, name: str) -> int:
+        """Returns a thread by its name, which it gives itself when it begins to run."""
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                if (task / "comm").read_text().strip() == name:
+                    return int(task.name)
+            time.sleep(0.01)
+        raise AssertionError(f"no thread {name} within 5 s")
 
     async def gone(self) -> None:
         """Awaits its end, which the process's own end waits for."""

@@ -144,6 +144,8 @@ extension ControlPlane {
         _ packets: UInt64
     ) {
         places?.nodes[node]?.pass(epoch, by: place)
+        // It has been built anew, whatever facts that were under way say.
+        places?.nodes[node]?.keepsGuests = false
         if places?.nodes[node]?.owesNothing == true {
             places?.nodes[node]?.formerLeaseEnd = nil
             grant(node)

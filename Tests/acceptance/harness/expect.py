@@ -45,9 +45,11 @@ def longest_freeze(changes: list[Frame]) -> tuple[float, Frame, Frame]:
     numbers = [0]
     for before, after in itertools.pairwise(changes):
         numbers.append(numbers[-1] + (after.counter - before.counter) % (1 << COUNTER_BITS))
+    # One picture may come in two sizes.
     period = statistics.median(
         (changes[i + 1].time - changes[i].time) / (numbers[i + 1] - numbers[i])
         for i in range(len(changes) - 1)
+        if numbers[i + 1] > numbers[i]
     )
     late = [frame.time - number * period for frame, number in zip(changes, numbers)]
     found = []
