@@ -239,10 +239,12 @@ package struct Cluster {
         }
     }
 
-    /// Refuses a call that has taken effect at a home that was lost before it answered.
+    /// Refuses a call that has taken effect at a home that was lost before it answered, or that is
+    /// executed here under another number.
     private mutating func tookEffect(_ call: PendingCall, named name: String?) -> Bool {
         guard call.firstNumber != nil, let name, let room = call.room,
             journaling.rooms[room]?.hasCall(name) == true
+                || guests.values.contains(where: { $0.name == name && $0.call != nil })
         else { return false }
         refuse(call, .outcomeUnknown(setup.name))
         return true

@@ -132,7 +132,10 @@ extension Cluster {
         do throws(IPCRefusal) {
             let request = try IPCRequest(line: line)
             var call = PendingCall(request: request, line: line, origin: .peer(lastGuest))
-            if first != number { call.firstNumber = first }
+            if first != number {
+                call.firstNumber = first
+                dropWaiting(named: guest.name, besides: lastGuest)
+            }
             if request.method == EventsSubscribe.name {
                 let params = try? request.params(EventsSubscribe.Params.self)
                 guest.interest = params.map(FeedInterest.init)
@@ -151,6 +154,14 @@ extension Cluster {
         } catch {
             guests[lastGuest] = guest
             finishAnswer(lastGuest, error.encoded(), isStored: true)
+        }
+    }
+
+    /// Gives a call up that waits under the number that it had before: it comes again.
+    private mutating func dropWaiting(named name: String?, besides guest: UInt64) {
+        for (number, other) in guests where number != guest && other.name == name {
+            // One that is executed is answered, though nobody may wait for that.
+            if other.call == nil { guests[number] = nil }
         }
     }
 

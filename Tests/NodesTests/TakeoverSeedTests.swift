@@ -9,7 +9,7 @@ import Testing
     private static let names = ["a", "b", "c", "d"]
     private static let rooms = (1...5).map { "r\($0)" }
 
-    @Test(arguments: NodeWorld.seeds)
+    @Test(arguments: NodeWorld.seeds + NodeWorld.found)
     func `no answered durable call is lost, and rooms have one home`(seed: UInt64) {
         let hasBroker = seed % 2 == 0
         let world = NodeWorld(Self.names, seed: seed)
