@@ -75,7 +75,10 @@ struct KeptCall: PlaceStory {
         world.run(milliseconds: 16_000)
         try expectNothingLeft()
     }
+}
 
+extension PlaceStory {
+    /// Checks that nothing of the room is left at any node, nor saved.
     func expectNothingLeft() throws {
         for name in ["a", "b", "c"] {
             let node = try #require(world.nodes[name])

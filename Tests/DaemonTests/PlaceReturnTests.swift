@@ -39,13 +39,7 @@ import Testing
                 _ = try world.done("participant.leave", params)
             }
             _ = try world.done("room.close", ["room": "r"])
-            for name in ["a", "b", "c"] {
-                let node = try #require(world.nodes[name])
-                #expect(node.plane.leakedObjects == [], "\(name)")
-                #expect(node.worker.transports.isEmpty && node.worker.mirrors.isEmpty, "\(name)")
-                #expect(node.plane.places?.routes.isEmpty == true, "\(name)")
-                #expect(node.plane.places?.guests.lost.isEmpty == true, "\(name)")
-            }
+            try expectNothingLeft()
         }
     }
 
@@ -132,12 +126,7 @@ import Testing
         #expect(call.world.replies[id] == nil)
         call.world.reunite("a")
         #expect(call.world.replies[id] != nil)
-        for name in ["a", "b", "c"] {
-            let node = try #require(call.world.nodes[name])
-            #expect(node.plane.leakedObjects == [], "\(name)")
-            #expect(node.worker.transports.isEmpty && node.worker.mirrors.isEmpty, "\(name)")
-            #expect(node.plane.places?.guests.lost.isEmpty == true, "\(name)")
-        }
+        try call.expectNothingLeft()
     }
 
     @Test func `who leaves in between has nothing left when that is answered`() throws {

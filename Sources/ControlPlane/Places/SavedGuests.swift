@@ -100,7 +100,6 @@ extension Guests {
     }
 
     /// Adds a transport that the process before has saved; it waits for its home.
-    ///
     fileprivate mutating func restore(_ guest: SavedGuest, until: Instant) {
         if lost[guest.home] == nil {
             guard let lease = takeLease() else { return }

@@ -52,7 +52,7 @@ extension Core {
         case .reportTransports(let ids, let token):
             emit(.statistics(token: token, report(of: ids, at: now)))
         case .fence(let epoch):
-            // What a slot carried counts in the commands that continue its transport alone.
+            // Flows of an earlier process go on with the commands that resume their transport.
             if resumption.isPostponed { forwarder.earlierFlows = [:] }
             emit(.fenced(epoch: epoch, at: now, packets: forwarder.takePacketsUnderRevokedRights()))
         }

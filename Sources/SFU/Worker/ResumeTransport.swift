@@ -1,7 +1,7 @@
 import RTP
 import WorkerInterface
 
-/// What an earlier process has left.
+/// Continuation of what an earlier process has left.
 struct Resumption {
     /// Its state; `nil` once all transports have been resumed, or are not awaited any longer.
     var previous: SavedState?

@@ -229,7 +229,7 @@ struct ResumeTests {
         let packets = call.peers[1].received.filter { $0.ssrc == 0xa200 }
         let numbers = packets.map { $0.u16(2) }
         try #require(numbers.count > 20)
-        // What came meanwhile is lost, and no number is used again.
+        // Packets of the time in between are lost, and no number is used again.
         #expect(Array(numbers[..<20]).isContiguous && Array(numbers[20...]).isContiguous)
         let steps = zip(numbers, numbers.dropFirst()).map { $1 &- $0 }
         #expect(steps.allSatisfy { (1...20).contains($0) })
