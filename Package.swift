@@ -305,8 +305,8 @@ let package = Package(
         .testTarget(
             name: "SimulatorTests",
             dependencies: [
-                "Contract", "ControlPlane", "Daemon", "HostilePeer", "JSON", "Kernel", "LoadPeer",
-                "RTP", "Rooms", "SFU", "Simulator", "Sockets", "TestSupport", "WorkerInterface",
+                "Contract", "ControlPlane", "Daemon", "HostilePeer", "JSON", "Kernel", "Links",
+                "LoadPeer", "RTP", "Rooms", "SFU", "Simulator", "Sockets", "TestSupport", "WorkerInterface",
             ],
             exclude: ["Plants"],
             swiftSettings: strict

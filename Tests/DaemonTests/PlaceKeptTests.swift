@@ -99,6 +99,18 @@ import Testing
         try call.end()
     }
 
+    @Test func `a node whose participants have all left meanwhile keeps nothing for them`() throws {
+        var call = try KeptCall()
+        call.restart()
+        for who in ["p", "w"] {
+            call.world.send("participant.leave", ["room": "r", "participant": .string(who)])
+        }
+        call.world.reunite("b")
+        #expect(call.world.nodes["b"]?.plane.awaitsHomes == false)
+        #expect(call.world.nodes["b"]?.plane.guestTransports == 0)
+        try call.end()
+    }
+
     @Test func `facts that come late count no longer when the node has all again`() throws {
         var call = try KeptCall()
         call.restart()

@@ -1,6 +1,7 @@
 """Rooms that outlive their host: real daemons, a real registry, real media."""
 
 import asyncio
+import json
 import os
 import signal
 import time
@@ -163,10 +164,13 @@ async def test_who_is_elsewhere_plays_on(start_sfud, nats, peers, stack):
 
 
 @pytest.mark.seconds(60 + 10 * TAKEOVERS)
-async def test_no_answered_call_is_lost(start_sfud, nats):
+async def test_no_answered_call_is_lost(start_sfud, nats, tmp_path):
     """Homes are killed again and again, while people join by way of the others."""
     names = ["a", "b", "c"]
-    daemons = dict(zip(names, await cluster(start_sfud, nats, *names)))
+    config = tmp_path / "limits.json"
+    config.write_text(json.dumps({"limits": {"participantsPerRoom": 20 * TAKEOVERS}}))
+    more = ("--config", str(config))
+    daemons = dict(zip(names, await cluster(start_sfud, nats, *names, more=more)))
     slowest, joined = 0.0, []
     async with daemons["a"].client() as client:
         await client.call("room.create", room="r")
@@ -203,8 +207,9 @@ async def test_no_answered_call_is_lost(start_sfud, nats):
                 after = {"after": page["next"]}
             assert set(joined) <= present, set(joined) - present
             without_gaps(client.events, "r")
-        flags = ("--nats", nats.url, "--node", home, "--link", f"127.0.0.{names.index(home) + 1}:0")
-        daemons[home] = await start_sfud(*flags, host=f"127.0.0.{names.index(home) + 1}", workers=1)
+        host = f"127.0.0.{names.index(home) + 1}"
+        flags = ("--nats", nats.url, "--node", home, "--link", f"{host}:0", *more)
+        daemons[home] = await start_sfud(*flags, host=host, workers=1)
         await finds(daemons[home], {name: "up" for name in names})
     print(f"{TAKEOVERS} takeovers, the slowest call {slowest:.2f} s, {len(joined)} joins")
     assert slowest <= 4

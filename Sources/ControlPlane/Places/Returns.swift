@@ -144,6 +144,10 @@ extension ControlPlane {
         let workers = shared.remote?.places(at: node) ?? []
         answerQuestions(to: workers, at: now)
         var known = everything(at: node)
+        // Everybody may have left meanwhile: the node need not wait to hear of them.
+        if known.ends.isEmpty {
+            known.ends.append(AdoptionEnd(room: "", former: ownLife, worker: nil, formerPlace: 0))
+        }
         for index in known.orders.indices { known.orders[index].isRebuilt = true }
         send(known.orders, to: node)
         for name in rooms.names(withTransportsIn: Set(workers)) {

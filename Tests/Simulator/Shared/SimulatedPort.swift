@@ -177,7 +177,7 @@ extension SimulatedPort {
 
 // Relaying and mailboxes.
 extension SimulatedPort {
-    func leaseEnd(of home: Int) -> Instant { Instant(nanoseconds: .max) }
+    func leaseEnd(of home: Int) -> Instant { worker.leaseEnds[home] ?? Instant(nanoseconds: 0) }
 
     mutating func relay(from core: inout Core, at now: Instant) {
         core.relay(into: &worker.relays, at: now)

@@ -59,6 +59,8 @@ package final class SimulatedWorker {
     var staging = Batch(capacity: 64)
     var omissions: Omissions = []
     var unsent: [Unsent] = []
+    /// Ends of the node's leases on the rooms of other homes, by their numbers.
+    var leaseEnds: [Int: Instant] = [:]
     /// Unix time minus the clock, in nanoseconds; the round reads it now and then.
     var wallClockOffset: Int64 = 0
     /// Number of datagrams that the round has read.
@@ -99,15 +101,18 @@ package final class SimulatedWorker {
 
     /// Makes workers with rings between them, each with a core of its own, that go on from what
     /// those of an earlier process have left.
+    ///
+    /// `threads` has their rings, and those of other threads behind them, if there are any.
     static func mesh(
         of count: Int,
+        in threads: RelayMesh? = nil,
         packetPool: Int,
         identity: DTLSIdentity,
         after previous: [SavedState?] = [],
         at now: Instant,
         random: inout SeededRandom
     ) -> [SimulatedWorker] {
-        let mesh = RelayMesh(workers: count)
+        let mesh = threads ?? RelayMesh(workers: count)
         var limits = CoreLimits.default
         limits.packetPool = packetPool
         return (0..<count).map { index in

@@ -8,7 +8,8 @@ import WorkerInterface
 
 /// A room in which one term of the gate changes while media flows.
 ///
-/// The publisher sends 1,000 packets a second to a viewer on its own worker and to one on another.
+/// The publisher sends 1,000 packets a second to a viewer on its own worker and to one on another,
+/// or in a cluster to viewers at any nodes.
 struct FenceTrial {
     let daemon: SimulatedDaemon
     let term: FenceTerm
@@ -29,6 +30,10 @@ struct FenceTrial {
         self.number = UInt32(number)
         room = "room-\(number)"
         daemon.interval = 1
+        daemon.places = [:]
+        for who in ["p", "q", "v0", "v1"] where daemon.nodes.count > 1 {
+            daemon.places[who] = daemon.nodes.randomElement(using: &daemon.random)?.name
+        }
         try daemon.done("room.create", params(["settings": .object(term.settings)]))
         try join("m", "moderator")
         try join("p", term.role)
@@ -76,7 +81,12 @@ struct FenceTrial {
         }
         clients += viewers
         try daemon.awaitConnected(clients)
-        #expect(Set(viewers.map(\.worker)).count == 2, "the room is on one worker")
+        let isSpread = Set(viewers.map(\.worker)).count == 2
+        #expect(isSpread || daemon.nodes.count > 1, "the room is on one worker")
+        for client in clients {
+            let place = daemon.places[client.participant] ?? daemon.nodes[0].name
+            #expect(daemon.node(of: client).name == place, "\(client.participant) is elsewhere")
+        }
         let offer = daemon.offer(index: publisher.index, tracks: publisher.tracks, slots: 0).text
         cast.offerWithoutMicrophone = .string(offer.replacing("a=sendonly", at: 0))
         cast.offersWithoutPicture = viewers.map {

@@ -55,7 +55,7 @@ struct RoomLeakWalk {
     private var gone: [SimulatedClient] = []
 
     init(rooms: Int, seed: UInt64) throws {
-        daemon = SimulatedDaemon(seed: seed, identity: try DTLSIdentity())
+        daemon = try SimulatedDaemon(seed: seed, identity: DTLSIdentity())
         daemon.interval = 20
         daemon.mostQuarters = 4
         daemon.keepsFlows = false

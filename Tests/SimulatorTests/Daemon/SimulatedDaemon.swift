@@ -1,4 +1,3 @@
-import HostilePeer
 import LoadPeer
 import RTP
 import TestSupport
@@ -12,35 +11,53 @@ import Testing
 @testable import Simulator
 @testable import WorkerInterface
 
-/// A daemon in virtual time: the real control plane, real cores with real rings between them, and
-/// clients with real DTLS and SRTP.
+/// A daemon in virtual time, or several nodes: the real control planes, real cores with real rings
+/// between them, real link threads, and clients with real DTLS and SRTP.
 ///
-/// Only threads, sockets and the network are simulated. The seed decides when each thread has its
-/// turn, after a quarter of a millisecond or after many: so commands, events, packets in rings and
-/// replies are interleaved in ever different orders.
+/// Only threads, sockets and the network are simulated; the registry is not there, and one node is
+/// the home of all rooms, at first the first. The seed decides when each thread has its turn, after a quarter
+/// of a millisecond or after many: so commands, events, packets in rings and replies are
+/// interleaved in ever different orders.
 final class SimulatedDaemon: SimulatedNetwork {
     /// A packet's key: its unencrypted header fields.
-    private struct Wire: Hashable {
+    struct Wire: Hashable {
         var path: Path
         var ssrc: UInt32
         var sequence: UInt16
     }
 
-    private(set) var plane: ControlPlane
-    private(set) var workers: [SimulatedWorker] = []
-    private(set) var clients: [Path: SimulatedClient] = [:]
+    /// A thread that has turns.
+    private enum Turn {
+        case worker(Int)
+        case control(SimulatedNode)
+        case link(SimulatedNode)
+    }
+
+    let nodes: [SimulatedNode]
+    /// The node that has the rooms.
+    var home: SimulatedNode
+    var paths = SimulatedPaths()
+    var clients: [Path: SimulatedClient] = [:]
     private(set) var now = Instant(nanoseconds: 1_000_000_000)
-    private(set) var replies: [Int64: Result<JSON, IPCError>] = [:]
-    private(set) var flows: [Flow: Count] = [:]
+    var replies: [Int64: Result<JSON, IPCError>] = [:]
+    var flows: [Flow: Count] = [:]
     /// Whether it records the flows' counts at each reply.
     var keepsFlows = true
     /// The flows' counts when each reply was sent.
-    private(set) var flowsAtReply: [Int64: [Flow: Count]] = [:]
+    var flowsAtReply: [Int64: [Flow: Count]] = [:]
+    /// Work for the moment at which a call is answered.
+    var whenAnswered: [Int64: () -> Void] = [:]
+    /// Flows to which nobody has a right: a packet that leaves is a violation.
+    var forbidden: Set<Flow> = []
+    /// Numbers of the packets of sound that each flow has carried, if repetitions are violations.
+    var heard: [Flow: Set<UInt32>]?
+    /// What must not happen, and has.
+    var violations: [String] = []
     /// Number of packets that were received in another room.
-    private(set) var strays = 0
+    var strays = 0
     /// Number of received media packets; below, of retransmissions among them.
-    private(set) var received = 0
-    private(set) var retransmissions = 0
+    var received = 0
+    var retransmissions = 0
     /// Clients that send a packet each interval, one track after the other.
     var senders: [SimulatedClient] = []
     /// Milliseconds from one packet of a sender to its next.
@@ -48,54 +65,113 @@ final class SimulatedDaemon: SimulatedNetwork {
     /// Longest time until a thread's next turn, in quarters of a millisecond.
     var mostQuarters = 12
     var random: SeededRandom
+    /// Nodes where participants connect; the others do at the home.
+    var places: [String: String] = [:]
 
-    private let identity: DTLSIdentity
-    private let context = SRTPContext(engine: .best)
+    let identity: DTLSIdentity
+    let context = SRTPContext(engine: .best)
     private let connection = ConnectionID(rawValue: 1)
-    private var lines: [[UInt8]] = []
-    private var nextControl = Instant(nanoseconds: 0)
-    private var underWay: [Wire: MediaMark] = [:]
+    private var turns: [Turn] = []
+    var underWay: [Wire: MediaMark] = [:]
     /// Packets written right behind the end of their receiver's handshake, which it has yet to get.
-    private var early: Set<Wire> = []
+    var early: Set<Wire> = []
     private var lastID: Int64 = 0
-    private var lastClient = 0
+    var lastClient = 0
     private var quarter: Int64 = 0
 
-    init(seed: UInt64, identity: DTLSIdentity, workers count: Int = 2) {
+    /// Makes a daemon, or nodes of these names.
+    init(
+        seed: UInt64,
+        identity: DTLSIdentity,
+        workers count: Int = 2,
+        nodes names: [String] = []
+    ) throws {
         self.identity = identity
-        random = SeededRandom(seed: seed)
+        var random = SeededRandom(seed: seed)
+        var nodes: [SimulatedNode] = []
+        for index in 0..<max(1, names.count) {
+            let setup = Self.setup(
+                index,
+                named: names.isEmpty ? nil : names[index],
+                workers: count,
+                identity,
+                .seeded(~seed &+ UInt64(index))
+            )
+            nodes.append(
+                try SimulatedNode(index, setup, identity: identity, at: now, random: &random)
+            )
+        }
+        self.random = random
+        self.nodes = nodes
+        home = nodes[0]
+        for node in nodes {
+            turns += node.workers.indices.map { .worker(node.index * count + $0) }
+            turns.append(.control(node))
+            if node.link != nil { turns.append(.link(node)) }
+        }
+        for node in nodes {
+            for other in nodes where other.index > node.index { meet(node, other) }
+        }
+        // Nobody connects at a node that is not heard yet.
+        if nodes.count > 1 { run(milliseconds: 500) }
+    }
+
+    private static func setup(
+        _ index: Int,
+        named name: String?,
+        workers count: Int,
+        _ identity: DTLSIdentity,
+        _ random: RandomSource
+    ) -> ControlSetup {
         var limits = ControlLimits()
         limits.workerSpread = 0
-        let candidates = (0..<count).map { [Address(ipv4: 0x7f00_0001, port: 5004 + UInt16($0))] }
-        plane = ControlPlane(
-            ControlSetup(
-                version: "1",
-                bootID: "boot",
-                startTime: 1_700_000_000,
-                random: .seeded(~seed),
-                fingerprint: identity.fingerprint,
-                candidates: candidates,
-                udp: (0..<count).map { "127.0.0.1:\(5004 + $0)" },
-                limits: limits
-            )
+        let address = UInt32(0x7f00_0001 + index)
+        return ControlSetup(
+            version: "1",
+            bootID: "boot\(index)",
+            startTime: 1_700_000_000,
+            random: random,
+            fingerprint: identity.fingerprint,
+            candidates: (0..<count).map { [Address(ipv4: address, port: 5004 + UInt16($0))] },
+            udp: (0..<count).map { "127.0.0.1:\(5004 + $0)" },
+            limits: limits,
+            node: name
         )
-        workers = SimulatedWorker.mesh(
-            of: count,
-            packetPool: 8_192,
-            identity: identity,
-            at: now,
-            random: &random
-        )
+    }
+
+    /// Control plane of the home.
+    var plane: ControlPlane { home.plane }
+    /// Workers of all nodes.
+    var workers: [SimulatedWorker] { nodes.flatMap(\.workers) }
+
+    /// Returns one of them, by its number among all.
+    func worker(_ number: Int) -> SimulatedWorker {
+        let count = nodes[0].workers.count
+        return nodes[number / count].workers[number % count]
+    }
+
+    func node(of client: SimulatedClient) -> SimulatedNode {
+        nodes[client.worker / nodes[0].workers.count]
+    }
+
+    /// Lets two nodes know each other, as when their link is up.
+    func meet(_ one: SimulatedNode, _ other: SimulatedNode) {
+        one.plane.takePlaceFacts(other.plane.placeFacts, of: other.name, at: now)
+        other.plane.takePlaceFacts(one.plane.placeFacts, of: one.name, at: now)
+        paths.connect(one, other)
     }
 }
 
 // Calls.
 extension SimulatedDaemon {
     /// Writes a call to the daemon's socket; the control thread reads it at its next turn.
+    ///
+    /// In a cluster it comes by way of the node of the participant that it names.
     func send(_ method: String, _ params: [String: JSON]) -> Int64 {
         lastID += 1
         let request = IPCRequest(id: .integer(lastID), method: method, params: .object(params))
-        lines.append(request.encoded())
+        let node = params["participant"]?.text.flatMap { places[$0] }
+        home.lines.append((request.encoded(), node))
         return lastID
     }
 
@@ -112,133 +188,6 @@ extension SimulatedDaemon {
     }
 }
 
-// Clients.
-extension SimulatedDaemon {
-    /// Offers a transport for a participant, and begins to connect it.
-    func connect(
-        _ participant: String,
-        in room: String,
-        number: UInt32,
-        tracks kinds: [MediaKind] = [],
-        slots: Int = 0
-    ) throws -> (client: SimulatedClient, mids: [MidInfo]) {
-        let index = takeIndex()
-        let tracks = kinds.enumerated().map { position, kind in
-            SimulatedTrack(kind: kind, ssrc: UInt32(index * 8 + 2 * position + 1))
-        }
-        let offer = offer(index: index, tracks: tracks, slots: slots)
-        let params: [String: JSON] = [
-            "room": .string(room), "participant": .string(participant), "sdp": .string(offer.text),
-        ]
-        let result = try done("transport.offer", params).decode(TransportOffer.Result.self)
-        let client = try adopt(
-            result.sdp,
-            index: index,
-            number: number,
-            participant: participant,
-            tracks: tracks
-        )
-        return (client, result.mids)
-    }
-
-    func takeIndex() -> Int {
-        lastClient += 1
-        return lastClient
-    }
-
-    func offer(index: Int, tracks: [SimulatedTrack], slots: Int) -> SimulatedOffer {
-        SimulatedOffer(
-            fragment: LoadPeer.fragment(seed: UInt64(index)),
-            password: LoadPeer.password(seed: UInt64(index)),
-            fingerprint: identity.fingerprint,
-            tracks: tracks,
-            slots: slots
-        )
-    }
-
-    /// Makes the client for an answer, and starts its checks.
-    func adopt(
-        _ answer: String,
-        index: Int,
-        number: UInt32,
-        participant: String,
-        tracks: [SimulatedTrack]
-    ) throws -> SimulatedClient {
-        let session = try SessionDescription(answer)
-        let media = try #require(session.media.first)
-        let fragment = try #require(media.transport.fragment ?? session.transport.fragment)
-        let password = try #require(media.transport.password ?? session.transport.password)
-        let worker = answer.contains(" 5004 typ") ? 0 : 1
-        let client = SimulatedClient(
-            index: index,
-            room: number,
-            participant: participant,
-            worker: worker,
-            fragment: fragment,
-            password: password,
-            peer: LoadPeer(
-                identity: identity,
-                context: context,
-                path: SimulatedClient.path(of: index),
-                seed: UInt64(index)
-            ),
-            tracks: tracks
-        )
-        clients[client.path] = client
-        var sent = Batch(capacity: 16)
-        client.peer.connect(
-            fragment: fragment,
-            password: password,
-            fingerprint: identity.fingerprint,
-            at: now,
-            into: &sent
-        )
-        deliver(&sent, from: client)
-        return client
-    }
-
-    /// Advances the clock until these have connected.
-    func awaitConnected(_ waited: [SimulatedClient]) throws {
-        for _ in 0..<8_000 where !waited.allSatisfy(\.isConnected) { step() }
-        for client in waited {
-            try #require(client.isConnected, "\(client.participant) does not connect")
-        }
-    }
-
-    /// Forgets clients that have left, with all that is known of them.
-    func forget(_ gone: [SimulatedClient]) {
-        let indices = Set(gone.map(\.index))
-        senders.removeAll { indices.contains($0.index) }
-        for client in gone { clients[client.path] = nil }
-        flows = flows.filter {
-            !indices.contains($0.key.publisher) && !indices.contains($0.key.viewer)
-        }
-        flowsAtReply = [:]
-        replies = [:]
-        underWay = underWay.filter { clients[$0.key.path] != nil }
-    }
-
-    /// Lets a viewer request recent packets again.
-    func askAgain(_ client: SimulatedClient) {
-        var sent = Batch(capacity: 16)
-        for (ssrc, numbers) in client.recent.sorted(by: { $0.key < $1.key }) {
-            let choice = (0..<6).compactMap { _ in numbers.randomElement(using: &random) }
-            guard let newest = numbers.last else { continue }
-            let ordered = Set(choice).sorted { newest &- $0 > newest &- $1 }
-            client.sendNACK(ordered, of: ssrc, into: &sent)
-        }
-        deliver(&sent, from: client)
-    }
-
-    private func deliver(_ sent: inout Batch, from client: SimulatedClient) {
-        for position in 0..<sent.count {
-            workers[client.worker].arrived
-                .append(.init(path: client.path, bytes: sent.bytes(at: position), at: now))
-        }
-        sent.removeAll()
-    }
-}
-
 // Time.
 extension SimulatedDaemon {
     func run(milliseconds: Int) {
@@ -251,17 +200,31 @@ extension SimulatedDaemon {
         quarter += 1
         if quarter % 4 == 0 { sendMedia() }
         if quarter % 40 == 0 { serveTimers() }
-        let turns = Bool.random(using: &random) ? [0, 1, 2] : [2, 1, 0]
-        for turn in turns {
-            if turn == workers.count {
-                if nextControl <= now {
-                    nextControl = nextTurn()
-                    control()
-                }
-            } else if workers[turn].nextRound <= now {
-                workers[turn].nextRound = nextTurn()
-                workers[turn].round(at: now, through: self)
-            }
+        paths.land(at: nodes, now)
+        if Bool.random(using: &random) {
+            for turn in turns { take(turn) }
+        } else {
+            for turn in turns.reversed() { take(turn) }
+        }
+    }
+
+    /// Gives a thread its turn, if that has come.
+    private func take(_ turn: Turn) {
+        switch turn {
+        case .worker(let number):
+            let worker = worker(number)
+            let node = nodes[number / nodes[0].workers.count]
+            guard worker.nextRound <= now, node.mayRun(at: now) else { return }
+            worker.nextRound = nextTurn()
+            worker.round(at: now, through: self)
+        case .control(let node):
+            guard node.nextControl <= now, node.mayRun(at: now) else { return }
+            node.nextControl = nextTurn()
+            control(node)
+        case .link(let node):
+            guard let link = node.link, link.nextTurn <= now, node.mayRun(at: now) else { return }
+            link.nextTurn = nextTurn()
+            paths.launch(node.runLink(at: now), from: node.name, at: now, &random)
         }
     }
 
@@ -291,25 +254,30 @@ extension SimulatedDaemon {
         }
     }
 
-    /// Runs the control thread once.
-    private func control() {
-        for worker in workers {
-            let events = worker.events
-            worker.events = []
-            for event in events { plane.receive(event, from: worker.index, at: now) }
+    /// Runs a control thread once.
+    private func control(_ node: SimulatedNode) {
+        node.takeEvents(at: now)
+        node.takeMail(at: now) { name in
+            nodes.first { $0.name == name }?.setup.bootID ?? ""
         }
-        takeOutput()
-        let calls = lines
-        lines = []
+        takeOutput(of: node)
+        node.endResumptionIfDue()
+        let calls = node.lines
+        node.lines = []
         let unixTime = 1_700_000_000 + Double(now.nanoseconds) / 1e9
-        for line in calls {
-            plane.receive(line, from: connection, at: now, unixTime: unixTime)
+        for (line, by) in calls {
+            guard by != nil, let request = try? IPCRequest(line: line) else {
+                node.plane.receive(line, from: connection, at: now, unixTime: unixTime)
+                continue
+            }
+            node.plane.receive(request, from: connection, by: by, at: now, unixTime: unixTime)
         }
-        takeOutput()
+        if let due = node.plane.deadline, due <= now { node.plane.expire(at: now) }
+        takeOutput(of: node)
     }
 
-    private func takeOutput() {
-        for output in plane.takeOutput() {
+    func takeOutput(of node: SimulatedNode) {
+        for output in node.plane.takeOutput() {
             switch output {
             case .reply(_, let line):
                 guard case .reply(let reply)? = try? IPCMessage(line: line),
@@ -319,76 +287,19 @@ extension SimulatedDaemon {
                     continue
                 }
                 replies[id] = reply.outcome
+                whenAnswered.removeValue(forKey: id)?()
                 if keepsFlows { flowsAtReply[id] = flows }
-            case .commands(let worker, let commands): workers[worker].mailbox += commands
+            case .commands(let worker, let commands): node.post(commands, to: worker)
+            case .place(let name, let asHome, let bytes):
+                guard let other = nodes.first(where: { $0.name == name }), !isApart(node, other)
+                else { continue }
+                let due = paths.mailDue(node.name, name, at: now, &random)
+                other.mail.append(.init(due: due, from: node.name, isFromHome: asHome, bytes: bytes))
+            case .save(let changes): node.save(changes)
             case .event, .serverEvent, .statistics, .subscribe, .log, .close, .exit, .upgrade,
-                .save, .place, .handOver:
+                .handOver:
                 break
             }
         }
-    }
-}
-
-// Output.
-extension SimulatedDaemon {
-    /// Reads a media packet as its receiver will, the moment the core has written it.
-    func written(_ bytes: [UInt8], to path: Path, by worker: Int) {
-        guard case .rtp = Datagram(bytes.span), let client = clients[path] else { return }
-        guard client.peer.isConnected else {
-            let sequence = bytes.span.u16(at: 2)
-            early.insert(Wire(path: path, ssrc: bytes.span.u32(at: 8), sequence: sequence))
-            return
-        }
-        var unused = Batch(capacity: 1)
-        guard case .rtp(let length) = client.peer.receive(bytes.span, at: now, into: &unused)
-        else {
-            Issue.record("a packet that its receiver cannot decrypt")
-            return
-        }
-        let clear = client.peer.clear(length: length)
-        guard let packet = try? Packet(clear.span) else {
-            Issue.record("a packet that is none")
-            return
-        }
-        let isRepeated = packet.payloadType.rawValue == SimulatedTrack.rtxPayloadType
-        guard let mark = MediaMark(packet.payload) else {
-            Issue.record("a packet without a mark")
-            return
-        }
-        let sequence = packet.sequenceNumber.rawValue
-        let ssrc = packet.ssrc.rawValue
-        underWay[Wire(path: path, ssrc: ssrc, sequence: sequence)] = mark
-        if !isRepeated {
-            client.note(sequence, of: ssrc)
-            flows[flow(of: mark, to: client), default: Count()].written += 1
-        } else {
-            retransmissions += 1
-        }
-    }
-
-    private func flow(of mark: MediaMark, to client: SimulatedClient) -> Flow {
-        Flow(publisher: Int(mark.publisher), viewer: client.index, kind: mark.kind)
-    }
-
-    /// Takes a datagram that has left a worker's socket.
-    func leave(_ bytes: [UInt8], to path: Path, from worker: Int) {
-        guard let client = clients[path] else { return }
-        if case .rtp = Datagram(bytes.span) {
-            let ssrc = bytes.span.u32(at: 8)
-            let wire = Wire(path: path, ssrc: ssrc, sequence: bytes.span.u16(at: 2))
-            if early.remove(wire) != nil { written(bytes, to: path, by: worker) }
-            guard let mark = underWay.removeValue(forKey: wire) else {
-                Issue.record("a packet left that nobody wrote")
-                return
-            }
-            received += 1
-            if mark.room != client.room { strays += 1 }
-            flows[flow(of: mark, to: client), default: Count()].left += 1
-            return
-        }
-        var answers = Batch(capacity: 16)
-        let found = client.peer.receive(bytes.span, at: now, into: &answers)
-        if case .rtcp(let length) = found { client.take(report: client.peer.clear(length: length)) }
-        deliver(&answers, from: client)
     }
 }
