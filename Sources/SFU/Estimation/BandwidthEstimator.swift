@@ -298,7 +298,7 @@ extension BandwidthEstimator {
             source: source,
             usage: .normal,
             acknowledged: nil,
-            lossPermille: Int(saturating: (limits.loss ?? 0) * 1000),
+            lossPermille: Int(saturating: Double(limits.loss ?? 0) * 1000),
             inherentLossPermille: 0,
             isLossLimited: false,
             roundTripMilliseconds: roundTrip.map { Int($0 / 1_000_000) },

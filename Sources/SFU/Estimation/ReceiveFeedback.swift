@@ -53,9 +53,13 @@ extension BandwidthEstimator {
     }
 
     /// Takes a REMB estimate; it counts only without transport-wide feedback.
-    mutating func receiveREMB(_ bitsPerSecond: Int, at now: Instant) {
+    mutating func receiveREMB(
+        _ bitsPerSecond: Int,
+        of sources: EstimatedSources = .all,
+        at now: Instant
+    ) {
         let time = now.nanoseconds
-        limits.noteEstimate(max(Double(bitsPerSecond), Self.minimum), at: time)
+        limits.noteEstimate(max(Double(bitsPerSecond), Self.minimum), of: sources, at: time)
         guard !hasFeedback(at: time) else { return }
         let before = current
         // It may exceed the send rate by as much as our own estimate may.

@@ -1,3 +1,5 @@
+import RTP
+
 /// Rate control for subscribers that report no arrival times.
 ///
 /// It uses their own estimate (REMB) and the loss in their receiver reports
@@ -10,24 +12,66 @@ struct ReceiverLimits {
     private static let high = 0.10
     private static let growthInterval: Int64 = 1_000_000_000
     private static let reductionInterval: Int64 = 300_000_000
-    /// Nanoseconds for which a REMB estimate remains valid.
-    private static let lifetime: Int64 = 10_000_000_000
+    /// Milliseconds for which a REMB estimate remains valid.
+    private static let lifetime: UInt32 = 10_000
 
-    private var remb: (rate: Double, at: Int64)?
-    private var lastGrowth: Int64?
+    /// A REMB estimate; each viewer has room for a few.
+    private struct Estimate {
+        /// The stream that it is of, or 0 for all of the transport.
+        var source: UInt32 = 0
+        /// In bits a second; 0 where there is none.
+        var rate: Float = 0
+        /// Arrival in milliseconds, truncated.
+        var arrival: UInt32 = 0
+
+        func isValid(at now: Int64) -> Bool {
+            ReceiverLimits.milliseconds(now) &- arrival < ReceiverLimits.lifetime
+        }
+    }
+
+    /// Estimates of sources of their own, latest first.
+    ///
+    /// A browser estimates for its whole transport. Others, such as aiortc, do so for each stream:
+    /// then the path carries the sum.
+    private var estimates: [3 of Estimate] = .init(repeating: Estimate())
+    /// `.min` before the first report.
+    private var lastGrowth = Int64.min
     private var lastReduction: Int64 = .min / 2
-    private(set) var loss: Double?
+    private(set) var loss: Float?
 
-    var hasEstimate: Bool { remb != nil }
+    private static func milliseconds(_ nanoseconds: Int64) -> UInt32 {
+        UInt32(truncatingIfNeeded: nanoseconds / 1_000_000)
+    }
 
-    mutating func noteEstimate(_ bitsPerSecond: Double, at now: Int64) {
-        remb = (bitsPerSecond, now)
+    var hasEstimate: Bool { estimates[0].rate > 0 }
+
+    /// Takes an estimate, of more than 0 bits a second, in place of those that it covers.
+    mutating func noteEstimate(_ bitsPerSecond: Double, of sources: EstimatedSources, at now: Int64)
+    {
+        let arrival = Self.milliseconds(now)
+        var new: [3 of Estimate] = .init(repeating: Estimate())
+        new[0] = Estimate(source: sources.first, rate: Float(bitsPerSecond), arrival: arrival)
+        var count = 1
+        for index in estimates.indices where count < new.count {
+            let other = estimates[index]
+            guard other.rate > 0, !sources.cover(other.source), other.isValid(at: now) else {
+                continue
+            }
+            new[count] = other
+            count += 1
+        }
+        estimates = new
     }
 
     /// Returns the cap set by REMB, in bits a second; infinite without a valid one.
-    mutating func cap(at now: Int64) -> Double {
-        guard let remb, now &- remb.at < Self.lifetime else { return .infinity }
-        return remb.rate
+    func cap(at now: Int64) -> Double {
+        var sum: Double?
+        for index in estimates.indices {
+            let estimate = estimates[index]
+            guard estimate.rate > 0, estimate.isValid(at: now) else { continue }
+            sum = (sum ?? 0) + Double(estimate.rate)
+        }
+        return sum ?? .infinity
     }
 
     /// Returns the rate after a receiver report, in bits a second.
@@ -38,7 +82,7 @@ struct ReceiverLimits {
         roundTrip: Int64,
         at now: Int64
     ) -> Double {
-        loss = share
+        loss = Float(share)
         if share > Self.high {
             guard now &- lastReduction >= Self.reductionInterval &+ roundTrip else { return rate }
             lastReduction = now
@@ -46,12 +90,41 @@ struct ReceiverLimits {
             return rate * (1 - share / 2)
         }
         guard share < Self.low else { return rate }
-        guard let since = lastGrowth, now &- since >= Self.growthInterval else {
-            if lastGrowth == nil { lastGrowth = now }
+        guard lastGrowth > .min, now &- lastGrowth >= Self.growthInterval else {
+            if lastGrowth == .min { lastGrowth = now }
             return rate
         }
         lastGrowth = now
         // The limit relative to the send rate, as a higher rate has not been tried.
         return max(rate, min(rate * Self.growth + Self.growthOffset, 1.5 * sending + 10_000))
+    }
+}
+
+/// Sources that a REMB message is about: one stream, perhaps with its RTX, or all of the transport.
+struct EstimatedSources {
+    /// The stream, or 0 for all.
+    let first: UInt32
+    /// Its RTX, or the stream again.
+    private let second: UInt32
+
+    static let all = Self(first: 0, second: 0)
+
+    private init(first: UInt32, second: UInt32) {
+        self.first = first
+        self.second = second
+    }
+
+    /// Takes the sources that a message lists; none, or more than two, are all.
+    init(_ message: borrowing ReceiverEstimatedBitrate) {
+        switch message.count {
+        case 1: self.init(first: message[0].rawValue, second: message[0].rawValue)
+        case 2: self.init(first: message[0].rawValue, second: message[1].rawValue)
+        default: self = .all
+        }
+    }
+
+    /// Whether these are all, or a source is one of them, or stands for all.
+    func cover(_ source: UInt32) -> Bool {
+        first == 0 || source == 0 || source == first || source == second
     }
 }

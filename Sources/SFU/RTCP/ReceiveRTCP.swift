@@ -138,7 +138,7 @@ extension RTCPEndpoint {
             transports.schedule(transport, at: now)
         case RTCPType.payloadFeedback where block.count == 15:
             guard let estimate = try? ReceiverEstimatedBitrate(block) else { return }
-            transports[transport].bandwidth?.receiveREMB(estimate.bitrate, at: now)
+            transports[transport].bandwidth?.receive(estimate, at: now)
             transports.noteEstimate(of: transport, at: now)
         case RTCPType.payloadFeedback where block.count == 1:
             guard let loss = try? PictureLossIndication(block) else { return }

@@ -49,8 +49,9 @@ final class SimulatedDaemon: SimulatedNetwork {
     var whenAnswered: [Int64: () -> Void] = [:]
     /// Flows to which nobody has a right: a packet that leaves is a violation.
     var forbidden: Set<Flow> = []
-    /// Numbers of the packets of sound that each flow has carried, if repetitions are violations.
-    var heard: [Flow: Set<UInt32>]?
+    /// Numbers of the packets of sound that each flow has carried without a pause, and the time of
+    /// the last one, if repetitions are violations.
+    var heard: [Flow: (numbers: Set<UInt32>, last: Instant)]?
     /// What must not happen, and has.
     var violations: [String] = []
     /// Number of packets that were received in another room.
