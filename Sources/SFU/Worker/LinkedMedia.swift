@@ -184,7 +184,7 @@ extension Core {
         at now: Instant
     ) throws(DropReason) {
         let encoding = packet.encoding
-        followEpoch(linked.epoch, of: encoding, packet.ssrc)
+        try followEpoch(linked.epoch, of: encoding, packet.ssrc)
         // Ours count the wraps from the first packet that came; the low bits are the origin's.
         let sequence = SequenceNumber(rawValue: UInt16(truncatingIfNeeded: linked.number))
         guard sequence == packet.info.sequence else { throw .malformedRTP }
@@ -228,12 +228,25 @@ extension Core {
     }
 
     /// Begins a new numbering where the origin has.
-    mutating func followEpoch(_ epoch: UInt32, of encoding: EncodingIndex, _ ssrc: SSRC) {
-        guard receiver.encodings[encoding].homeEpoch != epoch else { return }
+    ///
+    /// A packet of a former one that was overtaken on its way is too old.
+    mutating func followEpoch(
+        _ epoch: UInt32,
+        of encoding: EncodingIndex,
+        _ ssrc: SSRC
+    ) throws(DropReason) {
+        if let present = receiver.encodings[encoding].homeEpoch {
+            guard present != epoch else { return }
+            // An origin's epochs grow, also from one process to the next.
+            guard present &- epoch > Self.formerEpochs else { throw .tooOld }
+        }
         let own = receiver.takeEpoch()
         receiver.encodings[encoding].restart(with: ssrc, epoch: own, pool: &receiver.pool)
         receiver.encodings[encoding].homeEpoch = epoch
     }
+
+    /// Epochs below the present one that are former ones; any others are of another clock.
+    private static let formerEpochs: UInt32 = 1_000_000
 
     private mutating func expectLinked(
         _ gap: Int,

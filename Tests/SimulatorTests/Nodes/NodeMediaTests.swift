@@ -26,7 +26,7 @@ import Testing
         }
         failures += story.failures
         guard !failures.isEmpty else { return }
-        let text = (failures.prefix(20) + story.course).joined(separator: "\n")
+        let text = (failures.prefix(60) + story.course).joined(separator: "\n")
         Issue.record("seed \(seed): \(text)")
     }
 }
