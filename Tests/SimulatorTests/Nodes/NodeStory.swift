@@ -238,6 +238,13 @@ extension NodeStory {
         let milliseconds = Int.random(in: 100...4_000, using: &daemon.random)
         tell("\(nodes) do not hear each other for \(milliseconds) ms")
         daemon.paths.severed.insert(Set(nodes))
+        if milliseconds > 2_000, !nodes.contains(daemon.home.name),
+            daemon.nodes.allSatisfy({ $0.stoppedUntil <= daemon.now })
+        {
+            // By way of the home.
+            daemon.run(milliseconds: 3_500)
+            checkMedia("by way of the home", over: 500, from: 10)
+        }
         for _ in 0..<2 {
             daemon.run(milliseconds: milliseconds / 3)
             try change()
@@ -274,6 +281,8 @@ extension NodeStory {
 
     /// Ends the home for good: another node goes on with the room. Who was there comes again.
     private func takeOver() throws {
+        // A node that has just begun again needs its home to have built it anew.
+        daemon.run(milliseconds: 1_000)
         let former = daemon.home
         former.stoppedUntil = daemon.now
         let heir = try pick(daemon.nodes.filter { $0.index != former.index })
@@ -320,19 +329,28 @@ extension NodeStory {
         while publishers.contains(where: { !$0.muted.isEmpty }) { try unmute() }
         tell("all is calm")
         daemon.run(milliseconds: 6_000)
+        checkMedia("in the end", over: 1_000, from: 50)
+        if daemon.strays > 0 { failures.append("\(daemon.strays) packets of other rooms") }
+    }
+
+    /// Checks that media flows to everybody who may have it: as many packets in this time, at
+    /// least.
+    private func checkMedia(_ occasion: String, over milliseconds: Int, from least: UInt64) {
         let before = daemon.flows
-        daemon.run(milliseconds: 1_000)
+        daemon.run(milliseconds: milliseconds)
         for publisher in publishers {
             for viewer in viewers where viewer.subscriptions[publisher.name] != nil {
-                for flow in flows(of: publisher, to: [viewer]) {
+                let kinds = MediaKind.allCases.filter { !publisher.muted.contains($0) }
+                for flow in flows(of: publisher, kinds, to: [viewer]) {
                     let count = (daemon.flows[flow]?.left ?? 0) - (before[flow]?.left ?? 0)
+                    guard count < least else { continue }
                     let ways = [publisher, viewer].map { daemon.node(of: $0.client).name }
-                    guard count <= 50 else { continue }
-                    failures.append("\(flow.kind) of \(publisher.name) to \(viewer.name), \(ways)")
+                    failures.append(
+                        "\(occasion): \(flow.kind) of \(publisher.name) to \(viewer.name), \(ways)"
+                    )
                 }
             }
         }
-        if daemon.strays > 0 { failures.append("\(daemon.strays) packets of other rooms") }
     }
 
     /// Ends the room, and checks that nothing is left of it.
