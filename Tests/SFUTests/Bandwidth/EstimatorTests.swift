@@ -344,6 +344,10 @@ struct BandwidthEstimatorTests {
         #expect(limits.cap(at: 11 * second) == 40_000, "the first is too old")
         limits.noteEstimate(300_000, of: try sources([8, 9, 10]), at: 3 * second)
         #expect(limits.cap(at: 3 * second) == 300_000, "one for the whole transport")
+        limits.noteEstimate(100_000, of: try sources([8]), at: 4 * second)
+        #expect(limits.cap(at: 4 * second) == 100_000, "a stream's after that of all")
+        limits.noteEstimate(400_000, of: try sources([7, 8]), at: 4 * second)
+        #expect(limits.cap(at: 4 * second) == 400_000, "the second listed is covered too")
         for ssrc in 1...8 as ClosedRange<UInt32> {
             limits.noteEstimate(1_000, of: try sources([ssrc]), at: 4 * second)
         }

@@ -231,6 +231,10 @@ extension NodeStory {
         let milliseconds = Int64.random(in: 50...2_500, using: &daemon.random)
         tell("\(node.name) stands still for \(milliseconds) ms")
         node.stoppedUntil = daemon.now.advanced(milliseconds: milliseconds)
+        guard Bool.random(using: &daemon.random) else { return }
+        // The reply does not wait for it longer than its leases last.
+        daemon.run(milliseconds: Int.random(in: 0...300, using: &daemon.random))
+        try mute()
     }
 
     private func sever() throws {
