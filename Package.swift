@@ -306,7 +306,8 @@ let package = Package(
             name: "SimulatorTests",
             dependencies: [
                 "Contract", "ControlPlane", "Daemon", "HostilePeer", "JSON", "Kernel", "Links",
-                "LoadPeer", "RTP", "Rooms", "SFU", "Simulator", "Sockets", "TestSupport", "WorkerInterface",
+                "LoadPeer", "RTP", "Rooms", "SFU", "Simulator", "Sockets", "TestSupport",
+                "WorkerInterface",
             ],
             exclude: ["Plants"],
             swiftSettings: strict

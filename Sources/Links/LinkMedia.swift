@@ -255,6 +255,7 @@ package struct LinkMedia: ~Copyable {
         for (id, known) in receiving where known.node == node {
             receiving[id]?.isHeard = false
             receiving[id]?.nextWant = now
+            core.expectAnyNumbering(of: id)
         }
     }
 

@@ -111,6 +111,21 @@ import Testing
         try call.end()
     }
 
+    @Test func `nor does it if the home has begun again meanwhile, too`() throws {
+        var call = try KeptCall()
+        call.restart()
+        for who in ["p", "w"] {
+            call.world.send("participant.leave", ["room": "r", "participant": .string(who)])
+        }
+        call.world.run(milliseconds: 1_600)
+        call.world.restart("a")
+        call.world.forgetSessions()
+        call.world.reunite("a")
+        call.world.reunite("b")
+        #expect(call.world.nodes["b"]?.plane.awaitsHomes == false)
+        #expect(call.world.nodes["b"]?.plane.guestTransports == 0)
+    }
+
     @Test func `facts that come late count no longer when the node has all again`() throws {
         var call = try KeptCall()
         call.restart()

@@ -41,6 +41,7 @@ extension ControlPlane {
         let isKept = facts.keeps?.contains(ownLife) == true
         places?.nodes[node]?.keepsGuests = isKept
         places?.nodes[node]?.facts = bytes
+        if isKept, places?.nodes[node]?.returning == nil { endKept(at: node) }
         guard let known = places?.nodes[node], !known.isConnected else { return }
         places?.nodes[node]?.isConnected = true
         guard known.returning == nil else { return goOn(at: node, at: now) }

@@ -144,10 +144,7 @@ extension ControlPlane {
         let workers = shared.remote?.places(at: node) ?? []
         answerQuestions(to: workers, at: now)
         var known = everything(at: node)
-        // Everybody may have left meanwhile: the node need not wait to hear of them.
-        if known.ends.isEmpty {
-            known.ends.append(AdoptionEnd(room: "", former: ownLife, worker: nil, formerPlace: 0))
-        }
+        if known.ends.isEmpty { known.ends.append(endOfNothing) }
         for index in known.orders.indices { known.orders[index].isRebuilt = true }
         send(known.orders, to: node)
         for name in rooms.names(withTransportsIn: Set(workers)) {
@@ -157,6 +154,17 @@ extension ControlPlane {
         }
         tell(node, known.ends)
         logReturn(of: known, at: node)
+    }
+
+    /// Lets a node that has begun again wait for nobody: all that it has kept have left meanwhile.
+    mutating func endKept(at node: String) {
+        let workers = Set(shared.remote?.places(at: node) ?? [])
+        guard rooms.names(withTransportsIn: workers).isEmpty else { return }
+        tell(node, [endOfNothing])
+    }
+
+    private var endOfNothing: AdoptionEnd {
+        AdoptionEnd(room: "", former: ownLife, worker: nil, formerPlace: 0)
     }
 
     /// Waits no longer for what a node's process before was told: the present one has nothing yet.

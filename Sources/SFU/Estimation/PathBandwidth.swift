@@ -175,12 +175,12 @@ struct PathBandwidth: ~Copyable {
         estimator.receive(feedback, at: now)
     }
 
-    mutating func receive(_ estimate: borrowing ReceiverEstimatedBitrate, at now: Instant) {
-        estimator.receiveREMB(
-            Int(clamping: min(estimate.bitrate, 1 << 40)),
-            of: EstimatedSources(estimate),
-            at: now
-        )
+    mutating func receiveREMB(
+        _ bitsPerSecond: UInt64,
+        of sources: EstimatedSources,
+        at now: Instant
+    ) {
+        estimator.receiveREMB(Int(clamping: min(bitsPerSecond, 1 << 40)), of: sources, at: now)
     }
 
     mutating func receiveLoss(fraction: UInt8, roundTripMilliseconds: Int?, at now: Instant) {

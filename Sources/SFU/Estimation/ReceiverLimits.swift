@@ -17,8 +17,7 @@ struct ReceiverLimits {
 
     /// A REMB estimate; each viewer has room for a few.
     private struct Estimate {
-        /// The stream that it is of, or 0 for all of the transport.
-        var source: UInt32 = 0
+        var sources = EstimatedSources.all
         /// In bits a second; 0 where there is none.
         var rate: Float = 0
         /// Arrival in milliseconds, truncated.
@@ -50,15 +49,15 @@ struct ReceiverLimits {
     {
         let arrival = Self.milliseconds(now)
         var new: [3 of Estimate] = .init(repeating: Estimate())
-        new[0] = Estimate(source: sources.first, rate: Float(bitsPerSecond), arrival: arrival)
+        new[0] = Estimate(sources: sources, rate: Float(bitsPerSecond), arrival: arrival)
         var count = 1
         for index in estimates.indices where count < new.count {
             let other = estimates[index]
-            guard other.rate > 0, !sources.cover(other.source), other.isValid(at: now) else {
+            guard other.rate > 0, !sources.replaces(other.sources), other.isValid(at: now) else {
                 continue
             }
             new[count] = other
-            count += 1
+            count &+= 1
         }
         estimates = new
     }
@@ -100,31 +99,19 @@ struct ReceiverLimits {
     }
 }
 
-/// Sources that a REMB message is about: one stream, perhaps with its RTX, or all of the transport.
+/// Sources that a REMB message is about: one of the transport's streams, or all of them.
 struct EstimatedSources {
     /// The stream, or 0 for all.
-    let first: UInt32
-    /// Its RTX, or the stream again.
-    private let second: UInt32
+    let stream: UInt32
 
-    static let all = Self(first: 0, second: 0)
+    static let all = Self(stream: 0)
 
-    private init(first: UInt32, second: UInt32) {
-        self.first = first
-        self.second = second
-    }
+    private init(stream: UInt32) { self.stream = stream }
 
-    /// Takes the sources that a message lists; none, or more than two, are all.
-    init(_ message: borrowing ReceiverEstimatedBitrate) {
-        switch message.count {
-        case 1: self.init(first: message[0].rawValue, second: message[0].rawValue)
-        case 2: self.init(first: message[0].rawValue, second: message[1].rawValue)
-        default: self = .all
-        }
-    }
+    init(_ stream: SSRC) { self.init(stream: stream.rawValue) }
 
-    /// Whether these are all, or a source is one of them, or stands for all.
-    func cover(_ source: UInt32) -> Bool {
-        first == 0 || source == 0 || source == first || source == second
+    /// Whether an estimate of these replaces one of `other`.
+    func replaces(_ other: Self) -> Bool {
+        stream == 0 || other.stream == 0 || stream == other.stream
     }
 }

@@ -138,7 +138,9 @@ extension RTCPEndpoint {
             transports.schedule(transport, at: now)
         case RTCPType.payloadFeedback where block.count == 15:
             guard let estimate = try? ReceiverEstimatedBitrate(block) else { return }
-            transports[transport].bandwidth?.receive(estimate, at: now)
+            let sources = sources(of: estimate, transport: transport, transports, forwarder)
+            transports[transport].bandwidth?
+                .receiveREMB(estimate.bitrate, of: sources, at: now)
             transports.noteEstimate(of: transport, at: now)
         case RTCPType.payloadFeedback where block.count == 1:
             guard let loss = try? PictureLossIndication(block) else { return }
@@ -179,6 +181,28 @@ extension RTCPEndpoint {
             if forwarder.slots[slot].ssrc == ssrc { return slot }
         }
         return nil
+    }
+
+    /// Returns what an estimate is about.
+    ///
+    /// One that lists a video stream alone, or with its RTX, is of that; anything else is about the
+    /// whole transport: a browser lists all that it has heard lately.
+    private func sources(
+        of estimate: borrowing ReceiverEstimatedBitrate,
+        transport: TransportIndex,
+        _ transports: borrowing Transports,
+        _ forwarder: borrowing Forwarder
+    ) -> EstimatedSources {
+        guard (1...2).contains(estimate.count) else { return .all }
+        for place in 0..<estimate.count {
+            guard let slot = slot(of: estimate[place], transport: transport, transports, forwarder),
+                forwarder.slots[slot].kind.isVideo
+            else { continue }
+            let repair = forwarder.slotRecords[slot].configuration.rtxSSRC
+            guard estimate.count == 1 || estimate[1 &- place] == repair else { return .all }
+            return EstimatedSources(estimate[place])
+        }
+        return .all
     }
 
     /// Stores a sender report's clock, for lip sync and round-trip times (RFC 3550 §6.4.1).

@@ -32,6 +32,9 @@ struct Encoding: ~Copyable {
     var captured: CaptureTime?
     /// Epoch of the numbering at the home, in a mirror only; `epoch` is the local one.
     var homeEpoch: UInt32?
+    /// Whether the home's process may be another one, whose epochs may be lower: whatever comes
+    /// next is followed.
+    var mayBeginLower = false
     var history: History
 
     /// Mapping of the last packet's payload type, cached to avoid lookups.

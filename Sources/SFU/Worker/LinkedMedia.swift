@@ -184,7 +184,7 @@ extension Core {
         at now: Instant
     ) throws(DropReason) {
         let encoding = packet.encoding
-        try followEpoch(linked.epoch, of: encoding, packet.ssrc)
+        try followEpoch(linked.epoch, of: encoding, packet.ssrc, at: linked.arrival)
         // Ours count the wraps from the first packet that came; the low bits are the origin's.
         let sequence = SequenceNumber(rawValue: UInt16(truncatingIfNeeded: linked.number))
         guard sequence == packet.info.sequence else { throw .malformedRTP }
@@ -229,17 +229,26 @@ extension Core {
 
     /// Begins a new numbering where the origin has.
     ///
-    /// A packet of a former one that was overtaken on its way is too old.
+    /// A packet of a former one that was overtaken on its way is too old: an origin's epochs grow,
+    /// but for those of a process that dies right after its start.
     mutating func followEpoch(
         _ epoch: UInt32,
         of encoding: EncodingIndex,
-        _ ssrc: SSRC
+        _ ssrc: SSRC,
+        at arrival: Instant
     ) throws(DropReason) {
+        let mayBeginLower = receiver.encodings[encoding].mayBeginLower
         if let present = receiver.encodings[encoding].homeEpoch {
-            guard present != epoch else { return }
-            // An origin's epochs grow, also from one process to the next.
-            guard present &- epoch > Self.formerEpochs else { throw .tooOld }
+            let last = receiver.encodings[encoding].rate.lastArrival
+            let isRecent = last.map { arrival.milliseconds(since: $0) < Self.overtakenMilliseconds }
+            guard present != epoch else {
+                return receiver.encodings[encoding].mayBeginLower = false
+            }
+            guard present &- epoch > Self.formerEpochs || mayBeginLower || isRecent != true else {
+                throw .tooOld
+            }
         }
+        receiver.encodings[encoding].mayBeginLower = false
         let own = receiver.takeEpoch()
         receiver.encodings[encoding].restart(with: ssrc, epoch: own, pool: &receiver.pool)
         receiver.encodings[encoding].homeEpoch = epoch
@@ -247,6 +256,20 @@ extension Core {
 
     /// Epochs below the present one that are former ones; any others are of another clock.
     private static let formerEpochs: UInt32 = 1_000_000
+    /// Time for which a packet of a former numbering may still come.
+    private static let overtakenMilliseconds: Int64 = 1_000
+
+    /// Follows whatever numbering comes next of a publication: its node's process may be another
+    /// one.
+    package mutating func expectAnyNumbering(of id: PublicationID) {
+        guard receiver.publications.contains(id), receiver.publications[id.place].isLinked else {
+            return
+        }
+        for position in 0..<receiver.publications[id.place].encodings.count {
+            let encoding = receiver.publications[id.place].encodings[position]
+            receiver.encodings[encoding].mayBeginLower = true
+        }
+    }
 
     private mutating func expectLinked(
         _ gap: Int,

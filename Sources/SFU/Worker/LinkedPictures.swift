@@ -142,7 +142,12 @@ extension Core {
             receiver.encodings[encoding].homeEpoch == picture.packet.epoch
             && receiver.encodings[encoding].window.highest != nil
         guard !isBegun || receiver.encodings[encoding].isPictureOpen else { throw .tooOld }
-        try followEpoch(picture.packet.epoch, of: encoding, packet.ssrc)
+        try followEpoch(
+            picture.packet.epoch,
+            of: encoding,
+            packet.ssrc,
+            at: picture.packet.arrival
+        )
         if let newest = receiver.encodings[encoding].window.highest,
             sequence.distance(from: SequenceNumber(truncating: newest)) <= 0
         {

@@ -19,8 +19,8 @@ struct LinkedEpochTests {
             call.workers[0].call.apply(.gate(Self.id, open: true))
         }
 
-        /// Returns whether a packet is kept.
-        func receives(_ number: Int64, of epoch: UInt32) -> Bool {
+        /// Returns whether a packet is kept that comes so many milliseconds after the beginning.
+        func receives(_ number: Int64, of epoch: UInt32, after milliseconds: Int64 = 0) -> Bool {
             let bytes = Media.packet(
                 payloadType: 96,
                 sequence: UInt16(truncatingIfNeeded: number),
@@ -41,7 +41,7 @@ struct LinkedEpochTests {
                 position: 0,
                 epoch: epoch,
                 number: number,
-                arrival: link.call.now
+                arrival: link.call.now.advanced(milliseconds: milliseconds)
             )
             return link.call.core.receiveLinked(packet, bytes.span, at: link.call.now)
         }
@@ -59,6 +59,16 @@ struct LinkedEpochTests {
         let again = [world.receives(104, of: 12), world.receives(105, of: 12)]
         #expect(again == [false, false], "they have come before")
         #expect(world.receives(106, of: 12))
+    }
+
+    @Test func `a process that dies right after its start may begin with a lower one`() throws {
+        let world = try World()
+        #expect(world.receives(100, of: 5_000))
+        #expect(!world.receives(7, of: 4_000, after: 900))
+        #expect(world.receives(8, of: 4_000, after: 1_100), "nothing else comes any longer")
+        world.call.workers[0].call.core.expectAnyNumbering(of: World.id)
+        #expect(world.receives(9, of: 3_000, after: 1_101), "its link is a new one")
+        #expect(!world.receives(10, of: 2_000, after: 1_102))
     }
 
     @Test(arguments: [(1, 4_000_000_000), (5_000_000, 10), (.max, 1)] as [(UInt32, UInt32)])

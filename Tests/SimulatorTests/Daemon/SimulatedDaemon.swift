@@ -15,8 +15,8 @@ import Testing
 /// between them, real link threads, and clients with real DTLS and SRTP.
 ///
 /// Only threads, sockets and the network are simulated; the registry is not there, and one node is
-/// the home of all rooms, at first the first. The seed decides when each thread has its turn, after a quarter
-/// of a millisecond or after many: so commands, events, packets in rings and replies are
+/// the home of all rooms, at first the first. The seed decides when each thread has its turn, after
+/// a quarter of a millisecond or after many: so commands, events, packets in rings and replies are
 /// interleaved in ever different orders.
 final class SimulatedDaemon: SimulatedNetwork {
     /// A packet's key: its unencrypted header fields.
@@ -295,7 +295,9 @@ extension SimulatedDaemon {
                 guard let other = nodes.first(where: { $0.name == name }), !isApart(node, other)
                 else { continue }
                 let due = paths.mailDue(node.name, name, at: now, &random)
-                other.mail.append(.init(due: due, from: node.name, isFromHome: asHome, bytes: bytes))
+                other.mail.append(
+                    .init(due: due, from: node.name, isFromHome: asHome, bytes: bytes)
+                )
             case .save(let changes): node.save(changes)
             case .event, .serverEvent, .statistics, .subscribe, .log, .close, .exit, .upgrade,
                 .handOver:

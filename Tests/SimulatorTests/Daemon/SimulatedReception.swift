@@ -84,7 +84,9 @@ extension SimulatedDaemon {
             let flow = flow(of: mark, to: client)
             flows[flow, default: Count()].left += 1
             if forbidden.contains(flow) {
-                violate("\(flow.kind) of \(flow.publisher) to \(flow.viewer), who has no right to it")
+                violate(
+                    "\(flow.kind) of \(flow.publisher) to \(flow.viewer), who has no right to it"
+                )
             }
             return
         }

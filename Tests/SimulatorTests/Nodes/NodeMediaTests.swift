@@ -24,7 +24,7 @@ import Testing
         } catch {
             failures.append("\(error)")
         }
-        failures += story.failures
+        failures += story.failures + story.daemon.violations
         guard !failures.isEmpty else { return }
         let text = (failures.prefix(60) + story.course).joined(separator: "\n")
         Issue.record("seed \(seed): \(text)")

@@ -40,8 +40,8 @@ extension SimulatedDaemon {
             node.apart.remove(other.name)
             other.apart.remove(node.name)
             meet(node, other)
-            for (one, another) in [(node, other), (other, node)] {
-                guard one.disowned.remove(another.name) != nil else { continue }
+            for (one, another) in [(node, other), (other, node)]
+            where one.disowned.remove(another.name) != nil {
                 one.plane.disownPlaces(at: another.name, at: now)
             }
         }
