@@ -59,14 +59,7 @@ final class SimulatedNode {
         self.setup = setup
         plane = ControlPlane(setup)
         let threads = Self.threads(setup)
-        workers = SimulatedWorker.mesh(
-            of: setup.workers,
-            in: threads,
-            packetPool: Self.packetPool,
-            identity: identity,
-            at: now,
-            random: &random
-        )
+        workers = Self.workers(setup, threads, identity, at: now, &random)
         guard setup.node != nil else { return }
         link = SimulatedLink(threads, identity, seed: random.next(), at: now)
     }
@@ -76,7 +69,24 @@ final class SimulatedNode {
         RelayMesh(workers: setup.workers + (setup.node == nil ? 0 : 2))
     }
 
-    static let packetPool = 8_192
+    private static func workers(
+        _ setup: ControlSetup,
+        _ threads: RelayMesh,
+        _ identity: DTLSIdentity,
+        after previous: [SavedState?] = [],
+        at now: Instant,
+        _ random: inout SeededRandom
+    ) -> [SimulatedWorker] {
+        SimulatedWorker.mesh(
+            of: setup.workers,
+            in: threads,
+            packetPool: 8_192,
+            identity: identity,
+            after: previous,
+            at: now,
+            random: &random
+        )
+    }
 
     var name: String { setup.node ?? "" }
     /// Number of the recorder's thread among the workers; the link thread's is the next one.
@@ -161,15 +171,7 @@ extension SimulatedNode {
         let (old, records) = (workers, saved)
         (saved, journaled, mail, recorderFences) = ([:], [:], [], [])
         let threads = Self.threads(setup)
-        workers = SimulatedWorker.mesh(
-            of: setup.workers,
-            in: threads,
-            packetPool: Self.packetPool,
-            identity: identity,
-            after: old.map(\.state),
-            at: now,
-            random: &random
-        )
+        workers = Self.workers(setup, threads, identity, after: old.map(\.state), at: now, &random)
         for (worker, before) in zip(workers, old) { worker.arrived = before.arrived }
         link = SimulatedLink(threads, identity, seed: random.next(), at: now)
         plane = ControlPlane(setup, restoring: records, at: now, unixTime: unixTime)
