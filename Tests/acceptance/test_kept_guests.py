@@ -93,12 +93,13 @@ async def test_who_is_elsewhere_plays_on_when_their_node_goes_on(start_sfud, nat
         assert (await home.call("room.create"))["node"] == "a"
         host = await home.join("host", await peers("aiortc"), slots=1, **ALICE)
         alice = await there.join("alice", await peers("aiortc"), slots=1, **ALICE)
-        # One picture each: aiortc tells what it takes for the whole path for each of them.
-        carol = await there.join("carol", await peers("aiortc"), slots=1)
+        # She has two pictures, and tells for each what it takes.
+        carol = await there.join("carol", await peers("aiortc"), slots=2)
         dave = await there.join("dave", await peers("aiortc"), slots=1)
         bob = await away.join("bob", await peers("aiortc"), slots=1)
         views = []
-        for viewer, publisher in ((carol, host), (dave, alice), (bob, alice), (host, alice)):
+        pairs = ((carol, host), (carol, alice), (dave, alice), (bob, alice), (host, alice))
+        for viewer, publisher in pairs:
             seen = await viewer.subscribe(publisher.stream)
             views.append((viewer, seen.video))
             await expect.moving(viewer.peer, seen.video, ALICE["hue"], seen.since)
