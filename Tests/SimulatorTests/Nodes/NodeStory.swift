@@ -283,9 +283,15 @@ extension NodeStory {
         if !isHomeDead, Bool.random(using: &daemon.random) { try change() }
         for node in dead.shuffled(using: &daemon.random) {
             daemon.run(milliseconds: Int.random(in: 10...400, using: &daemon.random))
+            awaitRunning()
             tell("\(node.name) is back")
             daemon.reunite(node)
         }
+    }
+
+    /// Waits until no node stands still: a link is made when both of its nodes run.
+    private func awaitRunning() {
+        while daemon.nodes.contains(where: { $0.stoppedUntil > daemon.now }) { daemon.step() }
     }
 
     /// Ends the home for good: another node goes on with the room.
@@ -293,6 +299,7 @@ extension NodeStory {
     /// Who was there comes again.
     private func takeOver() throws {
         // A node that has just begun again needs its home to have built it anew.
+        awaitRunning()
         daemon.run(milliseconds: 1_000)
         let former = daemon.home
         former.stoppedUntil = daemon.now
