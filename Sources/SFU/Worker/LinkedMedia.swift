@@ -238,20 +238,28 @@ extension Core {
         at arrival: Instant
     ) throws(DropReason) {
         let mayBeginLower = receiver.encodings[encoding].mayBeginLower
+        if mayBeginLower { receiver.encodings[encoding].mayBeginLower = false }
         if let present = receiver.encodings[encoding].homeEpoch {
-            let last = receiver.encodings[encoding].rate.lastArrival
-            let isRecent = last.map { arrival.milliseconds(since: $0) < Self.overtakenMilliseconds }
-            guard present != epoch else {
-                return receiver.encodings[encoding].mayBeginLower = false
-            }
-            guard present &- epoch > Self.formerEpochs || mayBeginLower || isRecent != true else {
-                throw .tooOld
-            }
+            guard present != epoch else { return }
+            guard mayBeginLower || !isFormer(epoch, before: present, of: encoding, at: arrival)
+            else { throw .tooOld }
         }
-        receiver.encodings[encoding].mayBeginLower = false
         let own = receiver.takeEpoch()
         receiver.encodings[encoding].restart(with: ssrc, epoch: own, pool: &receiver.pool)
         receiver.encodings[encoding].homeEpoch = epoch
+    }
+
+    /// Whether an epoch is a former one of an encoding whose packets still come under `present`.
+    private func isFormer(
+        _ epoch: UInt32,
+        before present: UInt32,
+        of encoding: EncodingIndex,
+        at arrival: Instant
+    ) -> Bool {
+        guard present &- epoch <= Self.formerEpochs,
+            let last = receiver.encodings[encoding].rate.lastArrival
+        else { return false }
+        return arrival.milliseconds(since: last) < Self.overtakenMilliseconds
     }
 
     /// Epochs below the present one that are former ones; any others are of another clock.

@@ -52,7 +52,7 @@ final class SimulatedDaemon: SimulatedNetwork {
     /// Numbers of the packets of sound that each flow has carried without a pause, and the time of
     /// the last one, if repetitions are violations.
     var heard: [Flow: (numbers: Set<UInt32>, last: Instant)]?
-    /// What must not happen, and has.
+    /// Violations of these, with times.
     var violations: [String] = []
     /// Number of packets that were received in another room.
     var strays = 0

@@ -40,9 +40,9 @@ final class NodeStory {
     private var viewers: [Person] = []
     private var lastNumber = 0
     private let free: [[[Int]]]
-    /// What has happened, for a history that fails.
+    /// Course of the history, with times; printed if it fails.
     private(set) var course: [String] = []
-    /// What did not hold.
+    /// Checks that failed.
     private(set) var failures: [String] = []
 
     init(seed: UInt64) throws {
@@ -143,7 +143,7 @@ final class NodeStory {
     }
 }
 
-// What happens.
+// Acts.
 extension NodeStory {
     /// Lets faults and changes of rights happen, one after the other.
     func play(acts: Int) throws {
@@ -296,7 +296,7 @@ extension NodeStory {
 
     /// Ends the home for good: another node goes on with the room.
     ///
-    /// Who was there comes again.
+    /// Participants who were there leave, and others come.
     private func takeOver() throws {
         // A node that has just begun again needs its home to have built it anew.
         awaitRunning()
@@ -337,7 +337,7 @@ extension NodeStory {
     }
 }
 
-// What has to hold in the end.
+// Checks.
 extension NodeStory {
     /// Ends the faults, and checks that all media flows that may.
     func calm() throws {
