@@ -36,6 +36,10 @@ let package = Package(
         .systemLibrary(name: "CAVFormat", pkgConfig: "libavformat"),
         .systemLibrary(name: "CNATS", pkgConfig: "libnats"),
         .target(name: "CKernel"),
+        .target(
+            name: "CDTLSAlgorithms",
+            linkerSettings: [.linkedLibrary("crypto")]
+        ),
         // The core, in the order in which one may know another.
         .target(name: "RTP", swiftSettings: strict),
         .target(
@@ -46,7 +50,7 @@ let package = Package(
         .target(
             name: "SFU",
             dependencies: [
-                "COpenSSL", "COpus", "CSRTP", "RTP", "WorkerInterface",
+                "CDTLSAlgorithms", "COpenSSL", "COpus", "CSRTP", "RTP", "WorkerInterface",
             ] + ipsecMBDependency,
             swiftSettings: strict
         ),

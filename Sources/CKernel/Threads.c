@@ -24,6 +24,11 @@ int kernel_request_short_slice(void) {
     return syscall(SYS_sched_setattr, 0, &attributes, 0) < 0 ? -errno : 0;
 }
 
+int kernel_set_niceness(int niceness) {
+    // On Linux it is the calling thread's alone.
+    return setpriority(PRIO_PROCESS, 0, niceness) < 0 ? -errno : 0;
+}
+
 void kernel_request_exact_timers(void) { prctl(PR_SET_TIMERSLACK, 5000UL); }
 
 void kernel_sleep_until(int64_t nanoseconds) {

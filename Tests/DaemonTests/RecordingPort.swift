@@ -8,6 +8,7 @@ import RTP
 /// Port of one socket in virtual time, which records the steps of each round.
 struct RecordingPort: ~Copyable, WorkerPort {
     enum Step: Equatable {
+        case hurry(Bool)
         case rest(until: Instant)
         case sleep(until: Instant)
         case read(Int)
@@ -21,6 +22,8 @@ struct RecordingPort: ~Copyable, WorkerPort {
         case expireConnections
         case watch
         case post([WorkerEvent])
+
+        var isHurry: Bool { if case .hurry = self { true } else { false } }
     }
 
     static let path = Path(remote: Address(ipv4: 0x7f00_0001, port: 9_000), local: 0)
@@ -47,6 +50,8 @@ struct RecordingPort: ~Copyable, WorkerPort {
     func wallClock() -> Int64 { now.nanoseconds }
     func wallClockOffset() -> Int64 { 0 }
     func cpuTime() -> Int64 { now.nanoseconds }
+
+    mutating func hurry(_ isHurried: Bool) { steps.append(.hurry(isHurried)) }
 
     mutating func rest(until end: Instant) {
         steps.append(.rest(until: end))

@@ -1,3 +1,4 @@
+import COpenSSL
 import RTP
 import TestSupport
 import Testing
@@ -38,6 +39,40 @@ struct DTLSAssociationTests {
         link.run()
         #expect(link.clientEnd.profile == profile)
         #expect(link.serverEnd.profile == profile)
+    }
+
+    /// Kinds of keys that a client's certificate may have.
+    enum CertificateKey: String, CaseIterable, Sendable {
+        case p256 = "P-256"
+        case p384 = "P-384"
+        case p521 = "P-521"
+        case rsa = "RSA"
+        case rsaPSS = "RSA-PSS"
+
+        /// Makes a key and its certificate, as an earlier process would have saved them.
+        func identity() throws -> DTLSIdentity {
+            let isRSA = self == .rsa || self == .rsaPSS
+            let kind = isRSA ? rawValue : "EC"
+            let context = unsafe EVP_PKEY_CTX_new_from_name(nil, kind, nil)
+            defer { unsafe EVP_PKEY_CTX_free(context) }
+            var made: OpaquePointer?
+            try #require(unsafe EVP_PKEY_keygen_init(context) == 1)
+            if !isRSA { try #require(unsafe EVP_PKEY_CTX_set_group_name(context, rawValue) == 1) }
+            try #require(unsafe EVP_PKEY_generate(context, &made) == 1)
+            let key = try #require(unsafe made)
+            defer { unsafe EVP_PKEY_free(key) }
+            let certificate = try unsafe DTLSIdentity.selfSigned(with: key)
+            defer { unsafe X509_free(certificate) }
+            return try unsafe DTLSIdentity(key, certificate, DTLSIdentity.profiles)
+        }
+    }
+
+    @Test(arguments: CertificateKey.allCases)
+    func `a client's certificate may have any usual key`(key: CertificateKey) throws {
+        var link = try DTLSLink(client: key.identity(), server: here)
+        link.run()
+        #expect(link.serverEnd.profile == .aeadAes128Gcm)
+        #expect(link.clientEnd.profile == .aeadAes128Gcm)
     }
 
     @Test func `the server chooses by its own preference`() throws {

@@ -12,11 +12,11 @@ package struct BatchCoalescer: Sendable {
     /// Bounds of the pauses.
     package struct Limits: Sendable {
         /// Longest time from one wake-up to the end of the pause before the next, in nanoseconds.
-        package var longest: Int64 = 300_000
+        package var longest: Int64 = 500_000
         /// Fewest datagrams to be expected in that time; with fewer there is no pause.
-        package var leastExpected = 4.0
+        package var leastExpected = 2.0
         /// Fewest wake-ups saved for each datagram.
-        package var leastSaved = 1.0 / 16
+        package var leastSaved = 1.0 / 8
 
         package init() {}
     }
@@ -38,6 +38,8 @@ package struct BatchCoalescer: Sendable {
     private let limits: Limits
     private(set) var phase = Phase.idle
     private var phaseEnd: Instant
+    /// Time until pauses are tried again after they saved too little, in nanoseconds.
+    private var refrainingTime = Self.decisionTime
     /// Batches and datagrams of a measuring phase.
     private var batches = 0
     private var datagrams = 0
@@ -53,6 +55,8 @@ package struct BatchCoalescer: Sendable {
     private static let measuringTime: Int64 = 10_000_000
     /// Time for which a decision holds, in nanoseconds.
     private static let decisionTime: Int64 = 250_000_000
+    /// The same for pauses that saved too little several times in a row, as trying delays packets.
+    private static let longestRefraining: Int64 = 4_000_000_000
 
     init(_ limits: Limits = Limits(), at now: Instant) {
         self.limits = limits
@@ -96,14 +100,20 @@ package struct BatchCoalescer: Sendable {
             apart = mean
             // Batches that are large anyway cannot save much.
             if 1 / apart <= limits.leastSaved {
-                begin(.refraining, for: Self.decisionTime, at: now)
+                refrain(at: now)
             } else {
                 begin(.measuringTogether, for: Self.measuringTime, at: now)
             }
         case .measuringTogether:
-            let pays = 1 / apart - 1 / mean >= limits.leastSaved
-            begin(pays ? .pausing : .refraining, for: Self.decisionTime, at: now)
+            guard 1 / apart - 1 / mean >= limits.leastSaved else { return refrain(at: now) }
+            refrainingTime = Self.decisionTime
+            begin(.pausing, for: Self.decisionTime, at: now)
         }
+    }
+
+    private mutating func refrain(at now: Instant) {
+        begin(.refraining, for: refrainingTime, at: now)
+        refrainingTime = min(2 * refrainingTime, Self.longestRefraining)
     }
 
     private mutating func begin(_ phase: Phase, for nanoseconds: Int64, at now: Instant) {

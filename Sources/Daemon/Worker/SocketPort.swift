@@ -66,6 +66,8 @@ struct SocketPort: ~Copyable, WorkerPort {
 
     private static let mailboxToken = UInt64.max
     private static let wakeupToken = UInt64.max - 1
+    /// Nice value of a worker in a hurry: nine times the share of a thread with 0.
+    private static let hurriedNiceness: Int32 = -10
 }
 
 // Clocks and sleeping.
@@ -74,6 +76,11 @@ extension SocketPort {
     func wallClock() -> Int64 { Kernel::wallClock() }
     func wallClockOffset() -> Int64 { Kernel::wallClockOffset() }
     func cpuTime() -> Int64 { kernel_thread_nanoseconds() }
+
+    mutating func hurry(_ isHurried: Bool) {
+        // Refused without the right to it: then the share stays as it is.
+        _ = kernel_set_niceness(isHurried ? Self.hurriedNiceness : 0)
+    }
 
     mutating func rest(until end: Instant) { kernel_sleep_until(end.nanoseconds) }
 

@@ -16,6 +16,9 @@ package protocol WorkerPort: ~Copyable {
     /// Returns the thread's CPU time in nanoseconds.
     func cpuTime() -> Int64
 
+    /// Gives the thread a larger share of a busy processor, or takes it back.
+    mutating func hurry(_ isHurried: Bool)
+
     // Sleeping.
     /// Sleeps until `end`, whatever arrives meanwhile.
     mutating func rest(until end: Instant)

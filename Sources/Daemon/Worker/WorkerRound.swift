@@ -22,6 +22,7 @@ package struct WorkerRound: ~Copyable {
     private var busy: BusyMeter
     private var coalescer: BatchCoalescer
     private var quiet: QuietRest
+    var rush = HandshakeRush()
     /// Datagrams received since the last flush.
     var taken = 0
     /// Datagrams received from the sockets in this round.
@@ -65,6 +66,7 @@ package struct WorkerRound: ~Copyable {
         port.resumeSending(at: now)
         flush(at: now, through: &port)
         processHandshakes(at: now, through: &port)
+        if rush.hasEnded(at: now) { port.hurry(false) }
         receiveRelayed(at: now, through: &port)
         let isOpen = !hasCommands || takeCommands(through: &port)
         expire(at: now, through: &port)

@@ -108,7 +108,7 @@ private struct CompactParser {
     private mutating func text(_ length: UInt64) throws(CompactSyntaxError) -> String {
         guard length <= UInt64(bytes.count - offset) else { throw failure("ends early") }
         let end = offset + Int(length)
-        guard let text = String(validating: bytes[offset..<end], as: UTF8.self) else {
+        guard let text = String(validatingUTF8: bytes.span.extracting(offset..<end)) else {
             throw failure("is no UTF-8")
         }
         offset = end

@@ -220,7 +220,7 @@ struct JSONParser {
         of bytes: ArraySlice<UInt8>,
         at start: Int
     ) throws(JSONSyntaxError) -> String {
-        guard let text = String(validating: bytes, as: UTF8.self) else {
+        guard let text = String(validatingUTF8: bytes.span) else {
             throw JSONSyntaxError(offset: start, cause: "a string is not UTF-8")
         }
         return text

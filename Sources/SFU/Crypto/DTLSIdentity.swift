@@ -1,3 +1,4 @@
+internal import CDTLSAlgorithms
 internal import COpenSSL
 package import WorkerInterface
 
@@ -10,6 +11,10 @@ package enum DTLSError: Error, Equatable, Sendable { case unavailable }
 /// for an `SSL_CTX`.
 @safe
 package final class DTLSIdentity: @unchecked Sendable {
+    /// OpenSSL's algorithms for handshakes, which all identities share.
+    private nonisolated(unsafe) static let algorithms: OpaquePointer? =
+        unsafe dtls_make_algorithms()
+
     let context: OpaquePointer
     let profiles: [SRTPProfile]
     /// SHA-256 hash of the certificate, for `a=fingerprint`.
@@ -83,13 +88,15 @@ package final class DTLSIdentity: @unchecked Sendable {
         return lengths.0 + lengths.1
     }
 
-    private init(
+    /// Sets up OpenSSL with a key and its certificate, of which it keeps its own references.
+    init(
         _ key: OpaquePointer,
         _ certificate: OpaquePointer,
         _ profiles: [SRTPProfile]
     ) throws(DTLSError) {
         guard let digest = unsafe Self.digest(of: certificate, .sha256),
-            let context = unsafe SSL_CTX_new(DTLS_method())
+            let algorithms = unsafe Self.algorithms,
+            let context = unsafe SSL_CTX_new_ex(algorithms, nil, DTLS_method())
         else { throw .unavailable }
         unsafe self.context = context
         self.profiles = profiles

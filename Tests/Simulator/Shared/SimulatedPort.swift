@@ -47,6 +47,8 @@ extension SimulatedPort {
 
     /// Does nothing: the first round at a time begins after the pause (`World.wake`), and those
     /// that follow at the same time read what arrived while the one before was sending.
+    mutating func hurry(_ isHurried: Bool) {}
+
     mutating func rest(until end: Instant) {}
 
     mutating func prepareToSleep() -> Bool { !worker.relays.hasMessages() }

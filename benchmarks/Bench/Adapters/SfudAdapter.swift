@@ -105,7 +105,7 @@ final class SfudAdapter: Adapter {
     func join(_ request: JoinRequest) async throws -> JoinReply {
         let (room, participant) = (RoomID(request.room), ParticipantID(request.participant))
         let client = try request.publication == nil ? viewersClient() : client()
-        _ = try await client.join(.init(room: room, participant: participant))
+        _ = try await client.join(.init(room: room, participant: participant, snapshot: false))
 
         var offer = SfudOffer(request.local)
         let format = request.publication.map { offer.publish($0) }

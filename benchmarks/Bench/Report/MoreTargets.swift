@@ -44,9 +44,10 @@ extension Targets {
             var row = TargetRow(
                 scenario: "P10, \(size)",
                 figure: "joins a second and core, \(note)",
-                bar: "≥ 1000",
+                // One after the other finds every cache cold: that is shown, and has no target.
+                bar: note == "all at once" ? "≥ 1000" : "",
                 value: rate.text("%.0f"),
-                isMet: rate.median >= 1_000
+                isMet: note == "all at once" ? rate.median >= 1_000 : nil
             )
             for rival in findings.rivals {
                 guard

@@ -60,6 +60,8 @@ extension Bench {
         var latency: LatencyHistogram
         var loss: Double
         var delay: DelayBuckets?
+        /// Share of the time over which `delay` was taken, which is a second or more.
+        var delayShare: Double
     }
 
     private func watching(
@@ -68,19 +70,26 @@ extension Bench {
     ) async throws -> IntervalMeasurement {
         let before = await session.engine.perform { $0.snapshot() }
         let delay = try await session.adapter.forwardingDelay()
+        let start = ContinuousClock.now
         let usage = ProcessUsage.of(session.running.processes)
         try await body()
         let used = ProcessUsage.of(session.running.processes).nanoseconds(since: usage)
         let after = await session.engine.perform { $0.snapshot() }
         let slots = after.slots.since(before.slots)
+        let seconds = Double(after.at.nanoseconds(since: before.at)) / 1e9
+        try await Task.sleep(until: start + Self.metricsPeriod, clock: .continuous)
         return IntervalMeasurement(
-            seconds: Double(after.at.nanoseconds(since: before.at)) / 1e9,
+            seconds: seconds,
             nanoseconds: used,
             latency: after.latency,
             loss: Double(slots.gaps) / Double(max(1, slots.expected)),
-            delay: try await session.adapter.forwardingDelay()?.since(delay)
+            delay: try await session.adapter.forwardingDelay()?.since(delay),
+            delayShare: min(1, seconds * 1e9 / Double(Self.metricsPeriod / .nanoseconds(1)))
         )
     }
+
+    /// Time after which sfud's metrics are new for sure; it makes them once a second.
+    private static let metricsPeriod = Duration.milliseconds(1_100)
 
     private func outcome(
         _ adapter: any Adapter,
@@ -96,7 +105,8 @@ extension Bench {
         outcome[.latency99] = found.latency.milliseconds(0.99)
         outcome[.latency999] = found.latency.milliseconds(0.999)
         outcome[.loss] = found.loss
-        outcome[.delay99] = found.delay?.milliseconds(0.99)
+        // A storm may be over before the metrics are new: then all slow packets count as its own.
+        outcome[.delay99] = found.delay?.milliseconds(1 - 0.01 * found.delayShare)
         outcome[.cpuShare] = Double(found.nanoseconds) / 1e9 / found.seconds
         guard joins > 0 else { return outcome }
         outcome[.joinsPerSecond] = Double(joins) / found.seconds
