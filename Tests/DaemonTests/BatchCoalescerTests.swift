@@ -144,6 +144,6 @@ struct BatchCoalescerTests {
         }
         let gaps = zip(tries.dropFirst(), tries).map { $0 - $1 }
         // Refraining, and 10 ms of measuring.
-        #expect(gaps == [260, 510, 1_010, 2_010, 4_010, 4_010, 4_010])
+        #expect(gaps == [260, 510, 1_010, 2_010, 4_010, 4_010, 4_010, 4_010])
     }
 }

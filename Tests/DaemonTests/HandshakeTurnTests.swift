@@ -2,6 +2,7 @@ import RTP
 import Testing
 
 @testable import Daemon
+@testable import WorkerInterface
 
 /// Rounds of a worker with DTLS records of known peers, which wait for media.
 struct HandshakeTurnTests {
