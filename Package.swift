@@ -38,6 +38,7 @@ let package = Package(
         .target(name: "CKernel"),
         .target(
             name: "CDTLSAlgorithms",
+            dependencies: ["COpenSSL"],
             linkerSettings: [.linkedLibrary("crypto")]
         ),
         // The core, in the order in which one may know another.

@@ -9,6 +9,7 @@ boxes are threads.
 """
 
 import argparse
+import itertools
 import re
 import subprocess
 import sys
@@ -20,8 +21,12 @@ WIDTH = 1_200
 ROW = 17
 #: Pixels of a character.
 LETTER = 6.2
-#: Frames that say nothing: what perf cannot name, and what every stack begins with.
-NOISE = re.compile(r"^(\[unknown\]|0x[0-9a-f]+|start_thread|clone3?|_start|main)$")
+#: Frames that say nothing: what every stack begins with, and the containers of `Codable`.
+NOISE = re.compile(
+    r"^(start_thread|clone3?|_start|main|sfud_main|__libc_start\S*|Thread\.main|NSThreadStart"
+    r"|dispatch thunk of .*|_?(Un)?[Kk]eyed(Stream|EncodingContainer).*|Encodable.*"
+    r"|(StreamEncoder|ValueWriter|Array<A>|Array)\.encode.*|(entry|do)_[Ss][Yy][Ss]\S*)$"
+)
 #: Box colours by depth.
 COLOURS = ["#f6c177", "#f2b36b", "#eea55f", "#f0bd84"]
 
@@ -43,7 +48,7 @@ class Box:
 
 def stacks(data: Path, threads: list[str], time: str | None) -> Iterator[list[str]]:
     """Yields the stack of each sample, its thread first."""
-    command = ["perf", "script", "-i", str(data), "-F", "comm,ip,sym", "--no-inline"]
+    command = ["perf", "script", "-i", str(data), "-F", "comm,ip,sym,dso", "--no-inline"]
     command += ["--comms", ",".join(threads)]
     if time:
         command += ["--time", time]
@@ -51,14 +56,18 @@ def stacks(data: Path, threads: list[str], time: str | None) -> Iterator[list[st
     plain = subprocess.run(
         ["swift", "demangle", "-simplified"], input=text, capture_output=True, text=True, check=True
     ).stdout
-    for sample in plain.split("\n\n"):
+    for sample in filter(str.strip, plain.split("\n\n")):
         head, *lines = sample.strip("\n").split("\n")
-        frames = [line.split(maxsplit=1)[-1].strip() for line in lines]
-        yield [head.strip()] + [name for name in reversed(frames) if not NOISE.match(name)]
+        frames = [short(line.split(maxsplit=1)[-1].strip()) for line in reversed(lines)]
+        named = [name for name in frames if name and not NOISE.match(name)]
+        yield [head.strip()] + [name for name, _ in itertools.groupby(named)]
 
 
-def short(name: str) -> str:
-    """Shortens a function's name to what tells it from others."""
+def short(frame: str) -> str:
+    """Shortens a frame to what tells it from others: a library's name if it has no symbols."""
+    name, _, library = frame.rpartition(" (")
+    if name.startswith(("[unknown]", "0x")):
+        return re.sub(r"\.so.*|\)$|^.*/|\[unknown\]", "", library)
     name = re.sub(r"^(specialized |protocol witness for |static |closure #\d+ in )+", "", name)
     return re.sub(r"\(.*", "", name.split(" in conformance ")[0])
 
@@ -110,11 +119,12 @@ def main() -> int:
     parser.add_argument("--threads", nargs="+", required=True, help="names of threads to show")
     parser.add_argument("--time", help="only from START,END, in perf's seconds")
     parser.add_argument("--least", type=float, default=2.0, help="pixels of the smallest box (2)")
+    parser.add_argument("--deepest", type=int, default=24, help="rows at most (24)")
     parser.add_argument("--output", type=Path, required=True, help="the SVG to write")
     options = parser.parse_args()
     root = Box()
     for frames in stacks(options.data, options.threads, options.time):
-        root.add([frames[0]] + [short(frame) for frame in frames[1:]])
+        root.add(frames[: options.deepest])
     if root.samples == 0:
         print("flamegraph: no samples of these threads", file=sys.stderr)
         return 1

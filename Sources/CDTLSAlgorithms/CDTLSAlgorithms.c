@@ -10,7 +10,7 @@
 #include <strings.h>
 
 /// Kinds of keys, as the default provider calls them: of certificates, and of key exchanges.
-static const char *const certificate_keys[] = {"EC", "RSA", "RSA-PSS", "ED25519", "ED448", NULL};
+static const char *const certificate_keys[] = {"EC", "RSA", "ED25519", NULL};
 static const char *const exchange_keys[] = {"X25519", NULL};
 
 enum { most_algorithms = 32 };

@@ -24,8 +24,10 @@ int kernel_request_short_slice(void) {
     return syscall(SYS_sched_setattr, 0, &attributes, 0) < 0 ? -errno : 0;
 }
 
+// On Linux the niceness is the calling thread's alone.
+int kernel_niceness(void) { return getpriority(PRIO_PROCESS, 0); }
+
 int kernel_set_niceness(int niceness) {
-    // On Linux it is the calling thread's alone.
     return setpriority(PRIO_PROCESS, 0, niceness) < 0 ? -errno : 0;
 }
 

@@ -130,6 +130,39 @@ struct BatchCoalescerTests {
         #expect(phases.starts(with: expected))
     }
 
+    @Test func `frames of a few meetings, whose rate varies about the least, are decided once`() {
+        // Twenty cameras: a frame of seven packets each 33 ms, all within 20 ms.
+        var coalescer = BatchCoalescer(at: Instant(nanoseconds: 0))
+        var tries = 0
+        var phase = BatchCoalescer.Phase.idle
+        for frame in 0..<600 as Range<Int64> {
+            for camera in 0..<20 as Range<Int64> {
+                let now = frame * 33_333_333 + camera * 1_000_000
+                coalescer.noteRound(received: 7, at: Instant(nanoseconds: now))
+                if coalescer.phase == .measuringApart, phase != .measuringApart { tries += 1 }
+                phase = coalescer.phase
+            }
+        }
+        #expect((1...12).contains(tries))
+    }
+
+    @Test func `a new load after a silence is measured as soon as the first`() {
+        var coalescer = BatchCoalescer(at: Instant(nanoseconds: 0))
+        var tries: [Int64] = []
+        var phase = BatchCoalescer.Phase.idle
+        for millisecond in 1...22_000 as ClosedRange<Int64> {
+            let isSilent = (10_000..<20_000).contains(millisecond) && millisecond % 1_000 > 0
+            if isSilent { continue }
+            coalescer.noteRound(received: 60, at: Instant(nanoseconds: millisecond * 1_000_000))
+            if coalescer.phase == .measuringApart, phase != .measuringApart, millisecond >= 20_000 {
+                tries.append(millisecond)
+            }
+            phase = coalescer.phase
+        }
+        let gaps = zip(tries.dropFirst(), tries).map { $0 - $1 }
+        #expect(gaps.starts(with: [260, 510]))
+    }
+
     @Test func `tries ever more rarely what does not pay`() {
         var coalescer = BatchCoalescer(at: Instant(nanoseconds: 0))
         var tries: [Int64] = []

@@ -47,21 +47,36 @@ struct DTLSAssociationTests {
         case p384 = "P-384"
         case p521 = "P-521"
         case rsa = "RSA"
+        case ed25519 = "ED25519"
 
         /// Makes a key and its certificate, as an earlier process would have saved them.
         func identity() throws -> DTLSIdentity {
-            let isRSA = self == .rsa
-            let context = unsafe EVP_PKEY_CTX_new_from_name(nil, isRSA ? "RSA" : "EC", nil)
+            let isCurve = rawValue.hasPrefix("P-")
+            let context = unsafe EVP_PKEY_CTX_new_from_name(nil, isCurve ? "EC" : rawValue, nil)
             defer { unsafe EVP_PKEY_CTX_free(context) }
             var made: OpaquePointer?
             try #require(unsafe EVP_PKEY_keygen_init(context) == 1)
-            if !isRSA { try #require(unsafe EVP_PKEY_CTX_set_group_name(context, rawValue) == 1) }
+            if isCurve { try #require(unsafe EVP_PKEY_CTX_set_group_name(context, rawValue) == 1) }
             try #require(unsafe EVP_PKEY_generate(context, &made) == 1)
             guard let key = unsafe made else { throw DTLSError.unavailable }
             defer { unsafe EVP_PKEY_free(key) }
-            let certificate = try unsafe DTLSIdentity.selfSigned(with: key)
+            let certificate = try unsafe Self.certificate(of: key, self == .ed25519)
             defer { unsafe X509_free(certificate) }
             return try unsafe DTLSIdentity(key, certificate, DTLSIdentity.profiles)
+        }
+
+        private static func certificate(
+            of key: OpaquePointer,
+            _ signsWithoutDigest: Bool
+        ) throws -> OpaquePointer {
+            guard signsWithoutDigest else { return try unsafe DTLSIdentity.selfSigned(with: key) }
+            guard let other = unsafe ssl_make_p256_key() else { throw DTLSError.unavailable }
+            defer { unsafe EVP_PKEY_free(other) }
+            let certificate = try unsafe DTLSIdentity.selfSigned(with: other)
+            guard unsafe X509_set_pubkey(certificate, key) == 1,
+                unsafe X509_sign(certificate, key, nil) > 0
+            else { throw DTLSError.unavailable }
+            return unsafe certificate
         }
     }
 

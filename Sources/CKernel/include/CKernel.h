@@ -49,8 +49,9 @@ void kernel_name_thread(const char *name);
 /// Otherwise it waits until that slice ends, some 3 ms. Returns 0 or -errno; older kernels accept
 /// the request and ignore it.
 int kernel_request_short_slice(void);
-/// Sets the calling thread's nice value, -20 to 19: the lower, the larger its share of a busy
-/// processor. Returns 0 or -errno; less than now takes CAP_SYS_NICE or RLIMIT_NICE.
+/// The calling thread's nice value, -20 to 19: the lower, the larger its share of a busy processor.
+int kernel_niceness(void);
+/// Sets that value. Returns 0 or -errno; less than now takes CAP_SYS_NICE or RLIMIT_NICE.
 int kernel_set_niceness(int niceness);
 /// Lets the calling thread's timers end at most 5 microseconds late, instead of the usual 50.
 void kernel_request_exact_timers(void);

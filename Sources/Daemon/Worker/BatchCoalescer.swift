@@ -13,7 +13,8 @@ package struct BatchCoalescer: Sendable {
     package struct Limits: Sendable {
         /// Longest time from one wake-up to the end of the pause before the next, in nanoseconds.
         package var longest: Int64 = 500_000
-        /// Fewest datagrams to be expected in that time; with fewer there is no pause.
+        /// Fewest datagrams to be expected in that time for pauses to begin. They end with less
+        /// than half of them, as frames come in bursts.
         package var leastExpected = 2.0
         /// Fewest wake-ups saved for each datagram.
         package var leastSaved = 1.0 / 8
@@ -49,8 +50,8 @@ package struct BatchCoalescer: Sendable {
     private var recent = 0.0
     private var lastRound: Instant
 
-    /// Time over which the datagrams' rate is measured, in nanoseconds.
-    private static let rateTime = 20_000_000.0
+    /// Time over which the datagrams' rate is measured, in nanoseconds: three frames.
+    private static let rateTime = 100_000_000.0
     /// Length of a measuring phase, in nanoseconds.
     private static let measuringTime: Int64 = 10_000_000
     /// Time for which a decision holds, in nanoseconds.
@@ -84,7 +85,12 @@ package struct BatchCoalescer: Sendable {
         recent = recent * max(0, 1 - elapsed / Self.rateTime) + Double(count)
         batches += 1
         datagrams += count
-        guard expected >= limits.leastExpected else { return phase = .idle }
+        let least = phase == .idle ? limits.leastExpected : limits.leastExpected / 2
+        guard expected >= least else {
+            phase = .idle
+            refrainingTime = Self.decisionTime
+            return
+        }
         guard phase == .idle || now >= phaseEnd else { return }
         advance(at: now)
     }

@@ -26,6 +26,7 @@ struct SocketPort: ~Copyable, WorkerPort {
     var load: LoadMeter
     /// Whether the poller reports when a socket is writable, by socket.
     private var awaited: [Bool]
+    private var share = ProcessorShare()
 
     init(
         _ setup: Worker.Setup,
@@ -66,8 +67,6 @@ struct SocketPort: ~Copyable, WorkerPort {
 
     private static let mailboxToken = UInt64.max
     private static let wakeupToken = UInt64.max - 1
-    /// Nice value of a worker in a hurry: nine times the share of a thread with 0.
-    private static let hurriedNiceness: Int32 = -10
 }
 
 // Clocks and sleeping.
@@ -77,10 +76,7 @@ extension SocketPort {
     func wallClockOffset() -> Int64 { Kernel::wallClockOffset() }
     func cpuTime() -> Int64 { kernel_thread_nanoseconds() }
 
-    mutating func hurry(_ isHurried: Bool) {
-        // Refused without the right to it: then the share stays as it is.
-        _ = kernel_set_niceness(isHurried ? Self.hurriedNiceness : 0)
-    }
+    mutating func hurry(_ isHurried: Bool) { share.hurry(isHurried) }
 
     mutating func rest(until end: Instant) { kernel_sleep_until(end.nanoseconds) }
 
@@ -274,5 +270,24 @@ extension SocketPort {
             let cause = SystemError.text(number)
             setup.log.warning("sending fails", cause: cause, [worker, ("cause", cause)])
         }
+    }
+}
+
+/// Share that the calling thread has of a busy processor, by its nice value.
+struct ProcessorShare {
+    /// Nice value in a hurry: nine times the share of a thread with 0.
+    static let hurriedNiceness: Int32 = -10
+
+    /// Nice value that the operator has given the process.
+    private let own = kernel_niceness()
+    private var isRefused = false
+
+    /// Takes a larger share, or the operator's again.
+    ///
+    /// Without the right to it the share stays as it is, and there is nothing to take back.
+    mutating func hurry(_ isHurried: Bool) {
+        let niceness = isHurried ? min(own, Self.hurriedNiceness) : own
+        guard !isRefused, niceness != kernel_niceness() else { return }
+        isRefused = kernel_set_niceness(niceness) < 0
     }
 }

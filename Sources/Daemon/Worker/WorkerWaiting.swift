@@ -42,7 +42,6 @@ extension WorkerRound {
         through port: inout some WorkerPort & ~Copyable
     ) {
         guard handshakes.count > 0 else { return }
-        if rush.begins(at: now) { port.hurry(true) }
         let start = port.monotonic()
         var done = 0
         repeat {
@@ -53,22 +52,23 @@ extension WorkerRound {
             && port.monotonic().nanoseconds(since: start) < turnNanoseconds
         handshakes.removeFirst(done)
         port.send(&output, at: now)
+        if handshakes.count > 0, rush.begins(at: now) { port.hurry(true) }
     }
 }
 
-/// Time in which a worker has handshakes to process.
+/// Time in which a worker has more handshakes to process than one turn takes.
 ///
 /// It then has several times as much to do, and its media would wait whenever it has used up its
 /// share of a busy processor. So it asks for a larger share meanwhile: of 500 who join at once on
 /// two busy cores, a running room notices less. With a larger share all the time it would wake up
 /// between the packets of one frame, and these would leave in more and smaller batches.
 struct HandshakeRush: Sendable {
-    /// Time without handshakes after which it is over, in nanoseconds.
+    /// Time after the last unfinished turn after which it is over, in nanoseconds.
     static let idleNanoseconds: Int64 = 20_000_000
 
     private var end: Instant?
 
-    /// Notes handshakes; returns whether a rush begins with them.
+    /// Notes handshakes that a turn left; returns whether a rush begins with them.
     mutating func begins(at now: Instant) -> Bool {
         defer { end = now.advanced(nanoseconds: Self.idleNanoseconds) }
         return end == nil

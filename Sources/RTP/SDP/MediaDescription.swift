@@ -38,7 +38,8 @@ public struct MediaDescription: Hashable, Sendable {
 
     /// Whether the protocol's formats are RTP payload types.
     public var isRTP: Bool {
-        transportProtocol.utf8.split(separator: UInt8(ascii: "/")).dropLast()
+        transportProtocol.utf8
+            .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropLast()
             .contains { $0.elementsEqual("RTP".utf8) }
     }
 }

@@ -45,10 +45,10 @@ extension SimulatedPort {
     /// Returns all time, as if the thread had never waited for a processor.
     func cpuTime() -> Int64 { monotonic().nanoseconds }
 
-    /// Does nothing: the first round at a time begins after the pause (`World.wake`), and those
-    /// that follow at the same time read what arrived while the one before was sending.
     mutating func hurry(_ isHurried: Bool) {}
 
+    /// Does nothing: the first round at a time begins after the pause (`World.wake`), and those
+    /// that follow at the same time read what arrived while the one before was sending.
     mutating func rest(until end: Instant) {}
 
     mutating func prepareToSleep() -> Bool { !worker.relays.hasMessages() }

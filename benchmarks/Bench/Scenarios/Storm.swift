@@ -88,7 +88,7 @@ extension Bench {
         )
     }
 
-    /// Time after which sfud's metrics are new for sure; it makes them once a second.
+    /// Time after which sfud's metrics are new for sure, as it keeps them for a second.
     private static let metricsPeriod = Duration.milliseconds(1_100)
 
     private func outcome(
