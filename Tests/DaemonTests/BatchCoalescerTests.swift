@@ -146,6 +146,36 @@ struct BatchCoalescerTests {
         #expect((1...12).contains(tries))
     }
 
+    @Test func `pauses that paid are tried again soon after they no longer do`() {
+        var coalescer = BatchCoalescer(at: Instant(nanoseconds: 0))
+        var now: Int64 = 0
+        var tries: [Int64] = []
+        var phase = BatchCoalescer.Phase.idle
+        /// Batches, larger ones while pauses are tried.
+        func run(_ seconds: Int64, apart: Int, together: Int) {
+            let end = now + seconds * 1_000_000_000
+            while now < end {
+                now += 100_000
+                let isTogether = phase == .measuringTogether || phase == .pausing
+                coalescer.noteRound(
+                    received: isTogether ? together : apart,
+                    at: Instant(nanoseconds: now)
+                )
+                if coalescer.phase == .measuringApart, phase != .measuringApart {
+                    tries.append(now / 1_000_000)
+                }
+                phase = coalescer.phase
+            }
+        }
+        run(10, apart: 2, together: 2)
+        run(10, apart: 2, together: 8)
+        #expect(phase == .pausing || phase == .measuringApart || phase == .measuringTogether)
+        tries = []
+        run(2, apart: 2, together: 2)
+        let gaps = zip(tries.dropFirst(), tries).map { $0 - $1 }
+        #expect(gaps.last.map { $0 < 1_100 } == true)
+    }
+
     @Test func `a new load after a silence is measured as soon as the first`() {
         var coalescer = BatchCoalescer(at: Instant(nanoseconds: 0))
         var tries: [Int64] = []

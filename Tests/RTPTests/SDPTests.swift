@@ -16,6 +16,16 @@ private func failure(_ text: String) -> SDPError? {
 }
 
 struct SDPTests {
+    @Test(arguments: [
+        ("UDP/TLS/RTP/SAVPF", true), ("RTP/AVP", true), ("TCP/TLS/RTP/SAVP", true),
+        ("UDP/DTLS/SCTP", false), ("RTP", false), ("UDP/RTP", false), ("UDP/RTPX/AVP", false),
+        ("XRTP/AVP", false), ("rtp/avp", false), ("", false), ("/", false), ("UDP/RTP/", true),
+    ])
+    func `a protocol with a profile of RTP is one`(name: String, isRTP: Bool) {
+        let media = MediaDescription(media: "video", port: 9, transportProtocol: name)
+        #expect(media.isRTP == isRTP)
+    }
+
     @Test func `reads what a client writes, in any order of lines`() throws {
         let text = description(
             "a=fmtp:97 apt=96;rtx-time=3000",
