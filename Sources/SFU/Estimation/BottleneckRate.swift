@@ -11,6 +11,8 @@ struct BottleneckRate {
     private static let sure: Int64 = 200_000_000
     private static let mostRushed = 0.2
     private static let fewestPackets = 8
+    /// The same for a stretch that is sure: on a slow path packets are far apart.
+    private static let fewestSlowPackets = 4
     /// Longest stretch of one measurement, in nanoseconds.
     private static let present: Int64 = 1_000_000_000
 
@@ -20,6 +22,8 @@ struct BottleneckRate {
     private var lastArrived: Int64 = 0
     /// Bytes that came twice as fast as the rate measured before them.
     private var rushed = 0
+    /// Longest time in nanoseconds in which nothing came: a stall, if it is half of the stretch.
+    private var longestGap: Int64 = 0
     /// Rate in bits a second at which the present queue drains; `nil` if it cannot be told.
     private(set) var rate: Double?
     /// Whether it was measured for long enough, from packets that came evenly.
@@ -35,7 +39,12 @@ struct BottleneckRate {
             begin(at: arrived)
             return
         }
-        if let rate, Double(arrived &- lastArrived) < Double(size) * 4e9 / rate { rushed &+= size }
+        if let rate = rate ?? average(since: began),
+            Double(arrived &- lastArrived) < Double(size) * 4e9 / rate
+        {
+            rushed &+= size
+        }
+        longestGap = max(longestGap, arrived &- lastArrived)
         lastArrived = arrived
         bytes &+= size
         count &+= 1
@@ -47,9 +56,18 @@ struct BottleneckRate {
             isSure = wasSure
             return
         }
-        guard count >= Self.fewestPackets, stretch >= Self.shortest else { return }
+        let least = stretch >= Self.sure ? Self.fewestSlowPackets : Self.fewestPackets
+        guard count >= least, stretch >= Self.shortest else { return }
         rate = Double(bytes) * 8e9 / Double(stretch)
-        isSure = stretch >= Self.sure && Double(rushed) < Self.mostRushed * Double(bytes)
+        isSure =
+            stretch >= Self.sure && longestGap <= stretch / 2
+            && Double(rushed) < Self.mostRushed * Double(bytes)
+    }
+
+    /// Rate of the packets so far; `nil` without any.
+    private func average(since began: Int64) -> Double? {
+        guard count > 0, lastArrived > began else { return nil }
+        return Double(bytes) * 8e9 / Double(lastArrived &- began)
     }
 
     private mutating func begin(at arrived: Int64) {

@@ -30,7 +30,9 @@ struct BottleneckRateTests {
             count: 90,
             rate: 600e3
         ),
-        Row(testDescription: "too few to tell", sent: 8, arrived: 60, count: 6),
+        Row(testDescription: "too few to tell", sent: 8, arrived: 60, count: 4),
+        Row(testDescription: "few, on a slow path", sent: 8, arrived: 60, count: 6, rate: 160e3),
+        Row(testDescription: "as few, on a fast path", sent: 8, arrived: 38.5, count: 6),
     ]
 
     @Test(arguments: rows)
@@ -70,6 +72,24 @@ struct BottleneckRateTests {
             pace.add(bytes: 1_200, arrived: arrived, waited: 40_000_000)
         }
         #expect(pace.rate != nil)
+        #expect(pace.isSure == isSure)
+    }
+
+    @Test(arguments: [
+        ([64, 64, 64, 64], true), ([64, 64, 64], false), ([40, 40, 40, 40], false),
+        ([200, 5, 5, 5, 5], false), ([5, 5, 5, 5, 200], false), ([100, 20, 100, 20, 100], false),
+        ([90, 50, 80, 40], true),
+    ] as [([Int64], Bool)])
+    func `four packets are enough on a slow path, if they came evenly`(
+        _ gaps: [Int64],
+        _ isSure: Bool
+    ) {
+        var pace = BottleneckRate()
+        var arrived: Int64 = 1_000_000_000
+        for gap in [0] + gaps {
+            arrived += gap * 1_000_000
+            pace.add(bytes: 1_200, arrived: arrived, waited: 80_000_000)
+        }
         #expect(pace.isSure == isSure)
     }
 
