@@ -13,8 +13,9 @@ package struct BatchCoalescer: Sendable {
     package struct Limits: Sendable {
         /// Longest time from one wake-up to the end of the pause before the next, in nanoseconds.
         package var longest: Int64 = 500_000
-        /// Fewest datagrams to be expected in that time for pauses to begin. They end with less
-        /// than half of them, as frames come in bursts.
+        /// Fewest datagrams to be expected in that time for pauses to begin.
+        ///
+        /// They end with less than half of them, as frames come in bursts.
         package var leastExpected = 2.0
         /// Fewest wake-ups saved for each datagram.
         package var leastSaved = 1.0 / 8

@@ -75,11 +75,14 @@ struct BottleneckRateTests {
         #expect(pace.isSure == isSure)
     }
 
-    @Test(arguments: [
-        ([64, 64, 64, 64], true), ([64, 64, 64], false), ([40, 40, 40, 40], false),
-        ([200, 5, 5, 5, 5], false), ([5, 5, 5, 5, 200], false), ([100, 20, 100, 20, 100], false),
-        ([90, 50, 80, 40], true),
-    ] as [([Int64], Bool)])
+    @Test(
+        arguments: [
+            ([64, 64, 64, 64], true), ([64, 64, 64], false), ([40, 40, 40, 40], false),
+            ([200, 5, 5, 5, 5], false), ([5, 5, 5, 5, 200], false),
+            ([100, 20, 100, 20, 100], false),
+            ([90, 50, 80, 40], true),
+        ] as [([Int64], Bool)]
+    )
     func `four packets are enough on a slow path, if they came evenly`(
         _ gaps: [Int64],
         _ isSure: Bool
