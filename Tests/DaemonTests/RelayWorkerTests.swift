@@ -166,20 +166,10 @@ private final class Client {
     deinit { socket.close() }
 
     func connect(to pair: WorkerPair) throws {
-        let ice = ICECredentials(
-            localFragment: "worker",
-            localPassword: "workerpassword-0123456789",
-            remoteFragment: peer.localFragment,
-            remotePassword: peer.localPassword
-        )
-        let configuration = TransportConfiguration(
-            ice: ice,
-            dtlsRole: .server,
-            fingerprints: [pair.identity.fingerprint],
-            reducedSizeRTCP: true,
-            cname: "sfud",
-            publications: [Self.publication],
-            slots: [Self.slot]
+        let configuration = peer.workerTransport(
+            pair.identity,
+            [Self.publication],
+            [Self.slot]
         )
         let id = TransportID(index: 0, generation: 1)
         pair.workers[worker].commands.post([.configure(id, configuration), .fence(epoch: 0)])
@@ -187,8 +177,8 @@ private final class Client {
             if case .fenced = $0 { true } else { false }
         }
         peer.connect(
-            fragment: ice.localFragment,
-            password: ice.localPassword,
+            fragment: LoadPeer.workerFragment,
+            password: LoadPeer.workerPassword,
             fingerprint: pair.identity.fingerprint,
             at: .monotonic(),
             into: &output

@@ -48,8 +48,8 @@ struct RoundBench: ~Copyable {
             seed: 1
         )
         peer.connect(
-            fragment: "worker",
-            password: "workerpassword-0123456789",
+            fragment: LoadPeer.workerFragment,
+            password: LoadPeer.workerPassword,
             fingerprint: identity.fingerprint,
             at: port.now,
             into: &output
@@ -59,21 +59,7 @@ struct RoundBench: ~Copyable {
 
     /// Commands that make the transport and open all that it may receive.
     var configuration: [WorkerCommand] {
-        let ice = ICECredentials(
-            localFragment: "worker",
-            localPassword: "workerpassword-0123456789",
-            remoteFragment: peer.localFragment,
-            remotePassword: peer.localPassword
-        )
-        let configuration = TransportConfiguration(
-            ice: ice,
-            dtlsRole: .server,
-            fingerprints: [identity.fingerprint],
-            reducedSizeRTCP: true,
-            cname: "sfud",
-            publications: [Self.publication],
-            slots: Self.slots
-        )
+        let configuration = peer.workerTransport(identity, [Self.publication], Self.slots)
         let binding = Binding(publication: Self.publication.id, subscription: 1, open: true)
         return [
             .configure(Self.transport, configuration), .gate(Self.publication.id, open: true),
@@ -148,5 +134,32 @@ struct RoundBench: ~Copyable {
             let datagram = output[position]
             return datagram.indices.map { datagram[$0] }
         }
+    }
+}
+
+extension LoadPeer {
+    static let workerFragment = "worker"
+    static let workerPassword = "workerpassword-0123456789"
+
+    /// The worker's side of a transport to this peer, which has the certificate of `identity`.
+    func workerTransport(
+        _ identity: DTLSIdentity,
+        _ publications: [PublicationConfiguration],
+        _ slots: [SlotConfiguration]
+    ) -> TransportConfiguration {
+        TransportConfiguration(
+            ice: ICECredentials(
+                localFragment: Self.workerFragment,
+                localPassword: Self.workerPassword,
+                remoteFragment: localFragment,
+                remotePassword: localPassword
+            ),
+            dtlsRole: .server,
+            fingerprints: [identity.fingerprint],
+            reducedSizeRTCP: true,
+            cname: "sfud",
+            publications: publications,
+            slots: slots
+        )
     }
 }
