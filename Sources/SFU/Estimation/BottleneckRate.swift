@@ -10,6 +10,11 @@ struct BottleneckRate {
     /// that may have come in a rush.
     private static let sure: Int64 = 200_000_000
     private static let mostRushed = 0.2
+    /// Largest part of a stretch in which nothing came, if packets came evenly.
+    private static let longestPart = 0.4
+    /// Nanoseconds without a packet that are a pause: packets of a path that carries the lowest
+    /// layers come faster.
+    private static let pause: Int64 = 100_000_000
     private static let fewestPackets = 8
     /// The same for a stretch that is sure: on a slow path packets are far apart.
     private static let fewestSlowPackets = 4
@@ -20,9 +25,11 @@ struct BottleneckRate {
     private var count = 0
     private var firstArrived: Int64?
     private var lastArrived: Int64 = 0
+    private var lastSent: Int64 = 0
     /// Bytes that came twice as fast as the rate measured before them.
     private var rushed = 0
-    /// Longest time in nanoseconds in which nothing came: a stall, if it is half of the stretch.
+    /// Longest time in nanoseconds by which a packet came later after the one before than it had
+    /// left after it: a stall, if it is much of the stretch.
     private var longestGap: Int64 = 0
     /// Rate in bits a second at which the present queue drains; `nil` if it cannot be told.
     private(set) var rate: Double?
@@ -31,12 +38,21 @@ struct BottleneckRate {
     /// A host on the path that stalls lets packets through in a rush afterwards, and its stall
     /// would make the path look narrow.
     private(set) var isSure = false
+    /// Whether nothing came for a while although packets had been sent; the rate is measured from
+    /// the end of that on.
+    private(set) var hasPaused = false
 
-    /// Adds a packet that arrived, on the subscriber's clock, with its queuing delay, in
-    /// nanoseconds.
-    mutating func add(bytes size: Int, arrived: Int64, waited: Int64) {
+    /// Adds a packet that left at `sent` and arrived, on the subscriber's clock, with its queuing
+    /// delay, in nanoseconds.
+    mutating func add(bytes size: Int, sent: Int64, arrived: Int64, waited: Int64) {
         guard waited >= Self.idle, let began = firstArrived else {
-            begin(at: arrived)
+            begin(at: arrived, sent: sent)
+            return
+        }
+        let gap = arrived &- lastArrived &- max(0, sent &- lastSent)
+        guard gap < Self.pause else {
+            begin(at: arrived, sent: sent)
+            hasPaused = true
             return
         }
         if let rate = rate ?? average(since: began),
@@ -44,23 +60,25 @@ struct BottleneckRate {
         {
             rushed &+= size
         }
-        longestGap = max(longestGap, arrived &- lastArrived)
-        lastArrived = arrived
+        longestGap = max(longestGap, gap)
+        lastArrived = max(lastArrived, arrived)
+        lastSent = max(lastSent, sent)
         bytes &+= size
         count &+= 1
         let stretch = arrived &- began
         guard stretch <= Self.present else {
-            let (known, wasSure) = (rate, isSure)
-            begin(at: arrived)
+            let (known, wasSure, hadPaused) = (rate, isSure, hasPaused)
+            begin(at: arrived, sent: sent)
             rate = known
             isSure = wasSure
+            hasPaused = hadPaused
             return
         }
         let least = stretch >= Self.sure ? Self.fewestSlowPackets : Self.fewestPackets
         guard count >= least, stretch >= Self.shortest else { return }
         rate = Double(bytes) * 8e9 / Double(stretch)
         isSure =
-            stretch >= Self.sure && longestGap <= stretch / 2
+            stretch >= Self.sure && Double(longestGap) <= Self.longestPart * Double(stretch)
             && Double(rushed) < Self.mostRushed * Double(bytes)
     }
 
@@ -70,10 +88,11 @@ struct BottleneckRate {
         return Double(bytes) * 8e9 / Double(lastArrived &- began)
     }
 
-    private mutating func begin(at arrived: Int64) {
+    private mutating func begin(at arrived: Int64, sent: Int64) {
         self = BottleneckRate()
         firstArrived = arrived
         lastArrived = arrived
+        lastSent = sent
     }
 
     /// Discards the measurement, which does not compare with later packets.

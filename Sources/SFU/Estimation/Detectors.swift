@@ -25,6 +25,10 @@ struct Detectors {
     private static let tested = 0.8
     /// Queuing delay in nanoseconds below which there is no queue.
     private static let noWait: Int64 = 10_000_000
+    /// Nanoseconds from a packet that waited for less than `shortWait` in which a path that has
+    /// paused may only have stalled.
+    private static let stall: Int64 = 900_000_000
+    private static let shortWait: Int64 = 30_000_000
     /// Bytes of a full packet, which every other packet may find on its way.
     private static let fullPacket = 600
 
@@ -42,6 +46,8 @@ struct Detectors {
     var outages = Outages()
     private(set) var first = StartupTrain()
     private var bottleneckRate = BottleneckRate()
+    /// Send time in nanoseconds of the last packet that hardly waited.
+    private var lastShort = Int64.min / 2
     /// Queuing delay of the last packet without its own transmission, in nanoseconds.
     private var wait: Int64 = 0
 
@@ -52,6 +58,7 @@ struct Detectors {
         queue.reset()
         acknowledged.reset()
         bottleneckRate.reset()
+        lastShort = .min / 2
     }
 
     /// Discards the startup measurement after the subscriber's clock has changed.
@@ -64,7 +71,8 @@ struct Detectors {
         queue.add(sent: entry.time, arrived: arrived)
         first.add(bytes: bytes, sent: entry.time, arrived: arrived)
         wait = queue.latest &- transmission(of: bytes)
-        bottleneckRate.add(bytes: bytes, arrived: arrived, waited: wait)
+        bottleneckRate.add(bytes: bytes, sent: entry.time, arrived: arrived, waited: wait)
+        if queue.latest < Self.shortWait { lastShort = max(lastShort, entry.time) }
         if entry.state == .lost {
             losses.takeBack()
         } else {
@@ -88,6 +96,21 @@ struct Detectors {
     mutating func forgetLosses() {
         losses.reset()
         events = LossEvents()
+    }
+
+    /// Returns the usage for the rate control.
+    ///
+    /// Soon after a pause of the path overuse counts as underuse: a queue that has just come up may
+    /// be that of a stall, and drain at once; unless the path is known to have become narrow.
+    private func judgedUsage(at now: Int64) -> PathUsage {
+        let mayBeStall = now &- lastShort < Self.stall && bottleneckRate.hasPaused && !isNarrow
+        return usage == .over && mayBeStall ? .under : usage
+    }
+
+    /// Whether the path surely carries clearly less than was acknowledged.
+    private var isNarrow: Bool {
+        guard bottleneckRate.isSure, let rate = bottleneckRate.rate else { return false }
+        return rate < RateControl.narrowing * (acknowledged.bitsPerSecond ?? 0)
     }
 
     /// Usage of the path; an overuse without queuing delay of the latest packet counts as normal.
@@ -144,7 +167,7 @@ struct Detectors {
         let roundTrip = roundTrip ?? Self.usualRoundTrip
         let least = kept(least, at: now)
         return RateControl.Input(
-            usage: usage,
+            usage: judgedUsage(at: now),
             acknowledged: acknowledged.bitsPerSecond,
             bottleneckRate: bottleneckRate.rate,
             isBottleneckSure: bottleneckRate.isSure,

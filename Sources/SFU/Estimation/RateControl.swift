@@ -8,7 +8,7 @@ struct RateControl {
 
     private static let decrease = 0.85
     /// Ratio of the path's own rate to the acknowledged one below which the path has become narrow.
-    private static let narrowing = 0.75
+    static let narrowing = 0.75
     /// Share of the path's own rate that is sent then: less leaves room that layers cannot use.
     private static let narrowShare = 0.95
     /// Growth per second while the path's capacity is unknown.

@@ -167,7 +167,7 @@ extension BandwidthEstimator {
         if rates.update(input, at: now) {
             reason = .overuse
             prober.noteDrop(from: before, to: rates.estimate, at: now)
-        } else if let shown, input.usage != .over {
+        } else if let shown, detectors.value.usage != .over {
             if let rate = prober.noteResult(shown, situation, at: now), rate > rates.estimate {
                 rates.learn(min(rate, maximum), at: now)
                 detectors.value.learn(min(rate, maximum))

@@ -52,7 +52,7 @@ import WorkerInterface
         var cluster = ProbeCluster(probe)
         forAll {
             first.add(bytes: 1_200, sent: $0, arrived: $1)
-            pace.add(bytes: 1_200, arrived: $1, waited: 40_000_000)
+            pace.add(bytes: 1_200, sent: $0, arrived: $1, waited: 40_000_000)
             acknowledged.add(bytes: 1_200, arrived: $1)
             cluster.add(bytes: 1_200, sent: $0, arrived: $1)
             let rates = [first.rate, pace.rate, acknowledged.bitsPerSecond, cluster.result?.rate]

@@ -44,6 +44,7 @@ struct BottleneckRateTests {
             let own = index < 20 ? sent : begin + Double(index - 20) * row.arrived
             pace.add(
                 bytes: 1_200,
+                sent: Int64(sent * 1e6),
                 arrived: 777_000_000_000 + Int64(own * 1e6),
                 waited: Int64((own - sent) * 1e6)
             )
@@ -69,7 +70,8 @@ struct BottleneckRateTests {
         // Packets leave each 8 ms, and arrive so many together at half of that pace.
         for index in 0..<count {
             let arrived = Int64((index / together + 1) * together) * 16_000_000
-            pace.add(bytes: 1_200, arrived: arrived, waited: 40_000_000)
+            let sent = Int64(index) * 8_000_000
+            pace.add(bytes: 1_200, sent: sent, arrived: arrived, waited: 40_000_000)
         }
         #expect(pace.rate != nil)
         #expect(pace.isSure == isSure)
@@ -80,7 +82,7 @@ struct BottleneckRateTests {
             ([64, 64, 64, 64], true), ([64, 64, 64], false), ([40, 40, 40, 40], false),
             ([200, 5, 5, 5, 5], false), ([5, 5, 5, 5, 200], false),
             ([100, 20, 100, 20, 100], false),
-            ([90, 50, 80, 40], true),
+            ([90, 50, 80, 40], true), ([100, 50, 50, 40], false),
         ] as [([Int64], Bool)]
     )
     func `four packets are enough on a slow path, if they came evenly`(
@@ -91,9 +93,36 @@ struct BottleneckRateTests {
         var arrived: Int64 = 1_000_000_000
         for gap in [0] + gaps {
             arrived += gap * 1_000_000
-            pace.add(bytes: 1_200, arrived: arrived, waited: 80_000_000)
+            pace.add(bytes: 1_200, sent: 0, arrived: arrived, waited: 80_000_000)
         }
         #expect(pace.isSure == isSure)
+    }
+
+    @Test(
+        arguments: [
+            ("a pause of the path", [(1, 0), (2, 101)], true),
+            ("a shorter one", [(1, 0), (2, 100)], false),
+            ("nothing was sent for as long", [(1, 0), (301, 300)], false),
+            ("little was sent", [(1, 0), (151, 300)], true),
+            ("the last one was overtaken", [(1, 0), (3, 90), (2, 40), (4, 110)], false),
+            ("one alone", [(1, 500)], false),
+        ] as [(String, [(Int64, Int64)], Bool)]
+    )
+    func `a path has paused if packets came later than they left`(
+        _ name: String,
+        _ packets: [(sent: Int64, arrived: Int64)],
+        _ hasPaused: Bool
+    ) {
+        var pace = BottleneckRate()
+        for (sent, arrived) in packets {
+            pace.add(
+                bytes: 1_200,
+                sent: sent * 1_000_000,
+                arrived: 777_000_000_000 + arrived * 1_000_000,
+                waited: 80_000_000
+            )
+        }
+        #expect(pace.hasPaused == hasPaused)
     }
 
     @Test(arguments: [
