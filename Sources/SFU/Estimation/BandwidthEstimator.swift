@@ -346,6 +346,15 @@ extension BandwidthEstimator {
         return nil
     }
 
+    /// Returns the outcome of a packet; one of an outage counts as lost, one that is no longer kept
+    /// as unused.
+    func outcome(of sequence: UInt16) -> SentPackets.State {
+        guard let place = packets.place(of: sequence) else { return .unused }
+        let state = packets[place].state
+        // Missing packets before the first that is to be judged were those of an outage.
+        return state == .missing && place < firstMissing ?? .max ? .lost : state
+    }
+
     /// Notes the arrival of a packet, if it ends a frame.
     mutating func noteFrame(_ entry: SentPackets.Entry, _ arrived: Int64) {
         guard let slot = entry.frame.value else { return }

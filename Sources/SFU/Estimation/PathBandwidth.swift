@@ -19,6 +19,8 @@ struct PathBandwidth: ~Copyable {
     private static let leastRetransmissionShare = 0.25
     private static let retransmissionBurst = 0.25
     private static let leastRetransmissionBurst = 6_000.0
+    /// Number of bursts that are paid back at most, after the estimate has fallen.
+    private static let mostBursts = 2.0
     /// Milliseconds for which feedback waits to be sent, and a NACK does not, and the longest time
     /// for which a repetition counts as on its way.
     private static let feedbackWait: Int64 = 80
@@ -121,12 +123,25 @@ struct PathBandwidth: ~Copyable {
     func isRepeated(_ number: SequenceNumber, of slot: SlotIndex, at now: Instant) -> Bool {
         let roundTrip = (estimator.roundTrip ?? 0) / 1_000_000
         let flight = min(roundTrip &- Self.feedbackWait, Self.longestFlight)
-        return flight > 0 && repeated.contains(number, of: slot, within: flight, at: now)
+        return flight > 0
+            && repeated.contains(number, of: slot, within: flight, by: estimator, at: now)
     }
 
-    /// Notes that a packet was repeated.
-    mutating func noteRepeat(of number: SequenceNumber, of slot: SlotIndex, at now: Instant) {
-        repeated.note(number, of: slot, at: now)
+    /// Notes that a packet was repeated, as the packet with this transport-wide number, if any.
+    mutating func noteRepeat(
+        of number: SequenceNumber,
+        of slot: SlotIndex,
+        as copy: UInt16?,
+        at now: Instant
+    ) {
+        repeated.note(number, of: slot, as: copy, at: now)
+    }
+
+    /// Returns a packet whose last repetition was lost, by its slot's offset and its number.
+    ///
+    /// `place` is below `RecentRepeats.capacity`.
+    mutating func lostRepeat(at place: Int) -> (slot: Int, number: SequenceNumber)? {
+        repeated.lost(at: place, by: estimator)
     }
 
     /// Returns whether one more retransmission fits beside the media; if so, counts it.
@@ -141,8 +156,11 @@ struct PathBandwidth: ~Copyable {
         let least = Double(estimate) / 8 * Self.leastRetransmissionShare
         let rate = min(max((Double(estimate) - estimator.allocated) / 8, least), most)
         let passed = repairs.map { Double(now.nanoseconds(since: $0.at)) / 1e9 } ?? 0
-        let debt = max(0, (repairs?.bytes ?? 0) - passed * rate)
-        let isFree = debt <= max(most * Self.retransmissionBurst, Self.leastRetransmissionBurst)
+        let burst = max(most * Self.retransmissionBurst, Self.leastRetransmissionBurst)
+        // Bytes sent while the path counted as wide are not paid back for long on a narrow one.
+        let owed = min(repairs?.bytes ?? 0, Self.mostBursts * burst)
+        let debt = max(0, owed - passed * rate)
+        let isFree = debt <= burst
         repairs = (at: now, bytes: isFree ? debt + Double(bytes) : debt)
         return isFree
     }

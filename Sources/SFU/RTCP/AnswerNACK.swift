@@ -82,6 +82,44 @@ extension RTCPEndpoint {
         }
     }
 
+    /// Repeats again what was repeated and lost, as the viewer's feedback tells.
+    mutating func repeatLost(
+        on transport: TransportIndex,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: borrowing Receiver,
+        _ forwarder: inout Forwarder,
+        _ allocator: borrowing LayerAllocator,
+        into output: inout Batch
+    ) {
+        guard transports[transport].canSend else { return }
+        let sendTime = Forwarder.sendTime(at: now)
+        for place in 0..<RecentRepeats.capacity {
+            guard output.free > Batch.replyCapacity / 2 else { return }
+            guard let lost = transports[transport].bandwidth?.lostRepeat(at: place) else {
+                continue
+            }
+            for index in 0..<transports[transport].slots.count {
+                let slot = transports[transport].slots[index]
+                guard slot.offset == lost.slot, forwarder.slots[slot].isOpen,
+                    forwarder.slots[slot].retransmissionCredit >= 4
+                else { continue }
+                retransmit(
+                    lost.number,
+                    to: slot,
+                    forwarder.wasShownWarmPicture(slot, at: now),
+                    sendTime: sendTime,
+                    at: now,
+                    &transports,
+                    receiver,
+                    &forwarder,
+                    allocator,
+                    into: &output
+                )
+            }
+        }
+    }
+
     /// Returns the slot's encoding if a NACK asks first for a packet that cannot be repaired.
     ///
     /// The packet has left the history, and no keyframe came after it, so the picture does not
@@ -212,7 +250,8 @@ extension RTCPEndpoint {
             slotCursor.slot.retransmissionCredit -= 5
             forwarder.slotRecords[slot].retransmissions &+= 1
             counters.rtxOut &+= 1
-            transports[transport].bandwidth?.noteRepeat(of: number, of: slot, at: now)
+            let copy = rewriting.transportSequence
+            transports[transport].bandwidth?.noteRepeat(of: number, of: slot, as: copy, at: now)
         }
         forwarder.put(slotCursor, &transports)
     }

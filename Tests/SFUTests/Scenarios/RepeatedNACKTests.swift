@@ -4,8 +4,8 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// Viewers that ask for a packet every 100 ms, as browsers do, whether or not a repetition can have
-/// arrived.
+/// Viewers that ask for a packet every 100 ms, as browsers do that do not know their round trip,
+/// whether or not a repetition can have arrived.
 struct RepeatedNACKTests {
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
@@ -44,6 +44,63 @@ struct RepeatedNACKTests {
         let statistics = call.statistics()
         #expect(statistics.rtxInFlight == UInt64(row.answers.count) - row.answers.reduce(0, +))
         #expect(statistics.rtxOverBudget == 0)
+    }
+
+    @Test(arguments: [1, 3] as [UInt16])
+    func `a repetition that is lost is replaced without another request`(times: UInt16) throws {
+        var call = try Self.call(hasRTX: true)
+        var reports = ArrivalReports(of: 1)
+        call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
+        call.run(milliseconds: 300)
+        reports.report(in: &call)
+        call.sendVideo(sequence: 2, pictureID: 2, isKeyframe: false)
+        let number = try #require(call.numbers(at: 1).last)
+        call.loses = { toCore, datagram in !toCore && datagram.u32(8) == 0xaaab }
+        call.nack(number, from: 1, ssrc: 0xaaaa)
+        #expect(call.statistics().rtxOut == 1)
+        call.run(milliseconds: 20)
+        for turn in 1...times as ClosedRange<UInt16> {
+            if turn == times { call.loses = { _, _ in false } }
+            call.sendVideo(sequence: 2 + turn, pictureID: 2 + turn, isKeyframe: false)
+            reports.report(in: &call)
+            #expect(call.statistics().rtxOut == 1 + UInt64(turn))
+        }
+        // The last one has arrived.
+        call.sendVideo(sequence: 9, pictureID: 9, isKeyframe: false)
+        reports.report(in: &call)
+        #expect(call.statistics().rtxOut == 1 + UInt64(times))
+        #expect(call.statistics().rtxInFlight == 0)
+    }
+
+    @Test func `a slot without credit repeats nothing that was lost`() throws {
+        var call = try Self.call(hasRTX: true)
+        var reports = ArrivalReports(of: 1)
+        call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
+        reports.report(in: &call)
+        call.sendVideo(sequence: 2, pictureID: 2, isKeyframe: false)
+        let number = try #require(call.numbers(at: 1).last)
+        call.loses = { toCore, datagram in !toCore && datagram.u32(8) == 0xaaab }
+        call.nack(number, from: 1, ssrc: 0xaaaa)
+        call.core.forwarder.slots[SlotIndex(0)].retransmissionCredit = 2
+        call.sendVideo(sequence: 3, pictureID: 3, isKeyframe: false)
+        reports.report(in: &call)
+        #expect(call.statistics().rtxOut == 1)
+    }
+
+    @Test func `the cost of a wide path's repairs is soon forgotten on a narrow one`() {
+        let start = Instant(nanoseconds: 5_000_000_000)
+        var path = PathBandwidth(at: start)
+        path.resume(10_000_000, at: start)
+        path.receiveLoss(fraction: 26, roundTripMilliseconds: 20, at: start)
+        var sent = 0
+        while path.takeRetransmission(bytes: 1_200, at: start), sent < 1_000 { sent += 1 }
+        #expect((50...500).contains(sent))
+        path.resume(300_000, at: start)
+        path.receiveLoss(fraction: 26, roundTripMilliseconds: 20, at: start)
+        let soon = path.takeRetransmission(bytes: 1_200, at: start.advanced(milliseconds: 100))
+        #expect(!soon)
+        let later = path.takeRetransmission(bytes: 1_200, at: start.advanced(milliseconds: 900))
+        #expect(later)
     }
 
     @Test func `other packets are sent meanwhile`() throws {

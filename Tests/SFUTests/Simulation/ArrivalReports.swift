@@ -11,16 +11,20 @@ struct ArrivalReports {
     var slowdown: Int64 = 0
     private var delay: Int64 = 0
     private var seen = 0
+    /// First number of the next report.
+    private var next: UInt16?
     private var messages: UInt8 = 0
 
     init(of peer: Int) { self.peer = peer }
 
-    /// Reports all packets since the last report, as if they had arrived evenly.
+    /// Reports all packets since the last report, missing ones too, as if they had arrived evenly.
     mutating func report(in call: inout Call) {
         let fresh = call.peers[peer].received.dropFirst(seen)
         seen = call.peers[peer].received.count
         let numbers = fresh.compactMap { Self.number(of: $0) }
-        guard let base = numbers.first else { return }
+        guard let first = numbers.first else { return }
+        // Packets between two reports belong to the second one.
+        let base = next ?? first
         let count = numbers.reduce(0) { max($0, Int(Int16(bitPattern: $1 &- base))) } + 1
         var arrivals = [Int64](repeating: -1, count: count)
         for number in numbers {
@@ -29,6 +33,7 @@ struct ArrivalReports {
             delay += slowdown
             arrivals[place] = call.now.nanoseconds + delay + Int64(place) * 1_000
         }
+        next = base &+ UInt16(count)
         messages &+= 1
         let number = messages
         call.sendRTCP(from: peer) { output in
