@@ -35,6 +35,11 @@ func readRTCP(_ bytes: Span<UInt8>) -> Int {
         if let estimate = try? ReceiverEstimatedBitrate(block) {
             for index in 0..<estimate.count { sum &+= Int(estimate[index].rawValue) }
         }
+        if let time = try? ReceiverReferenceTime(block) {
+            sum &+= Int(time.ntp.compact)
+            let answer = try? LastReceiverTime.find(for: time.sender, in: block)
+            sum &+= Int(answer?.delay ?? 0)
+        }
         if var feedback = try? TransportFeedback(block) {
             while let status = feedback.nextArrived() { sum &+= Int(status.arrival) }
         }

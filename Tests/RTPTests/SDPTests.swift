@@ -76,6 +76,24 @@ struct SDPTests {
         #expect(media.transport.setup == .actpass)
     }
 
+    @Test(
+        arguments: [
+            ("rcvr-rtt=all", .all), ("rcvr-rtt=sender", .sender), ("rcvr-rtt=all:800", .all),
+            ("pkt-loss-rle voip-metrics rcvr-rtt=sender:40 stat-summary=loss", .sender),
+            ("rcvr-rtt=none", nil), ("rcvr-rtt", nil), ("voip-metrics", nil), ("", nil),
+        ] as [(String, ReceiverRoundTrip?)]
+    )
+    func `reads who answers receivers' reference times`(
+        reports: String,
+        mode: ReceiverRoundTrip?
+    ) throws {
+        let text = description("a=rtcp-xr:\(reports)")
+        let session = try SessionDescription(text)
+        #expect(session.media.first?.receiverRoundTrip == mode)
+        let answer = try SessionDescription(session.text)
+        #expect(answer.media.first?.receiverRoundTrip == mode)
+    }
+
     @Test(arguments: ["\n", "\r\n"])
     func `lines end with LF or CRLF`(end: String) throws {
         let text = description("a=mid:0").replacing("\r\n", with: end)

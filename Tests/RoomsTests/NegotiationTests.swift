@@ -86,6 +86,18 @@ struct NegotiationTests {
         #expect(second.sdp.split(separator: " ")[2] == "2")
     }
 
+    @Test func `who answers receivers' times is agreed as offered, for each m-line`() throws {
+        var bench = NegotiationBench()
+        let offer = TestOffer([
+            .init(mid: "0", direction: "recvonly", extra: ["rtcp-xr:rcvr-rtt=all:100"]),
+            .init(mid: "1", kind: "video", direction: "recvonly"),
+        ])
+        let answer = try bench.answer(offer)
+        let lines = try SessionDescription(answer.sdp).media
+        #expect(lines.map(\.receiverRoundTrip) == [.all, nil])
+        #expect(answer.sdp.contains("a=rtcp-xr:rcvr-rtt=all\r\n"))
+    }
+
     /// Receivers that report arrivals by number do not need send times, which cost four bytes a
     /// packet.
     @Test(arguments: [(feedback: "transport-cc", id: 0), (feedback: "goog-remb", id: 2)])

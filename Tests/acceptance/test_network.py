@@ -9,6 +9,7 @@ import pytest
 from harness import expect
 from harness.link import Link
 from harness.looks import ALICE
+from harness.process import until
 from harness.scene import Scene, longest_gap, watch
 
 
@@ -123,7 +124,8 @@ async def test_h3_what_is_late_or_double_is_neither_lost_nor_shown_twice(room, p
 
 @pytest.mark.parametrize("delays", [(0.15, 0.15), (0.05, 0.2)], ids=["300ms", "50and200ms"])
 async def test_h4_a_long_and_uneven_path_is_used_as_it_is(room, peers, delays):
-    """Neither a long delay nor jitter of 30 ms is taken for a narrow path."""
+    """Neither a long delay nor jitter of 30 ms is taken for a narrow path, and the viewer's browser
+    knows its round trip as well as sfud does."""
     link = await Link.open(delay=delays[0], delay_up=delays[1], jitter=0.03)
     scene = await watch(room, await peers("Chromium"), await peers("Chromium"), down=link)
     begin = time.time()
@@ -141,6 +143,14 @@ async def test_h4_a_long_and_uneven_path_is_used_as_it_is(room, peers, delays):
     assert abs(away - 1000 * sum(delays)) < 100
     # Only sent media can show what the path carries.
     assert told["limit"] == "none" and told["estimate"] > told["sent"]["bitrate"]
+
+    async def learnt() -> float | None:
+        return (await scene.bob.peer.inbound(scene.seen.audio)).get("roundTripTime")
+
+    # A browser tells its clock about every 5 s for sound.
+    trip = await until(learnt, "the viewer knows its round trip", 20)
+    print(f"the viewer takes the round trip for {1000 * trip:.0f} ms")
+    assert abs(trip - sum(delays)) < 0.1
     assert not changes(room)
     await link.close()
 

@@ -21,6 +21,8 @@ public struct MediaDescription: Hashable, Sendable {
     public var isBundleOnly = false
     public var multiplexesRTCP = false
     public var reducedSizeRTCP = false
+    /// Participants that answer a receiver's reference times; `nil` if none are announced.
+    public var receiverRoundTrip: ReceiverRoundTrip?
     /// `a=extmap-allow-mixed` (RFC 8285 §6).
     public var mixesExtensionForms = false
     public var extensions: [ExtensionAttribute] = []
@@ -42,6 +44,13 @@ public struct MediaDescription: Hashable, Sendable {
             .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropLast()
             .contains { $0.elementsEqual("RTP".utf8) }
     }
+}
+
+/// Participants that answer receivers' reference times: `a=rtcp-xr:rcvr-rtt=` (RFC 3611 §5.1).
+public enum ReceiverRoundTrip: String, Hashable, Sendable {
+    case all
+    /// Only those that send media.
+    case sender
 }
 
 /// Payload type with its `a=rtpmap`, `a=fmtp` and `a=rtcp-fb` (RFC 8866 §6.6, RFC 4585 §4.2).

@@ -58,6 +58,7 @@ struct MediaSectionParser {
         case "rtcp-mux": media.multiplexesRTCP = true
         case "rtcp-mux-only": media.multiplexesRTCP = true
         case "rtcp-rsize": media.reducedSizeRTCP = true
+        case "rtcp-xr": readExtendedReports(value)
         case "bundle-only": media.isBundleOnly = true
         case "extmap-allow-mixed": media.mixesExtensionForms = true
         case "rtpmap": try readMap(value, line)
@@ -144,6 +145,15 @@ extension MediaSectionParser {
             try Self.add(kind, to: &commonFeedback, line)
         } else if let place = place(of: number) {
             try Self.add(kind, to: &media.formats[place].feedback, line)
+        }
+    }
+
+    /// Reads `a=rtcp-xr`, of which only `rcvr-rtt` matters; an optional size may follow its mode.
+    private mutating func readExtendedReports(_ value: Substring) {
+        for format in value.fields() {
+            var mode = format
+            guard mode.cut(at: "=") == "rcvr-rtt" else { continue }
+            media.receiverRoundTrip = ReceiverRoundTrip(rawValue: String(mode.cut(at: ":")))
         }
     }
 

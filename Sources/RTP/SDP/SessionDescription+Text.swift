@@ -61,6 +61,9 @@ extension MediaDescription {
         if let streams { writer.attribute("msid", "\(streams.stream) \(streams.track)") }
         if multiplexesRTCP { writer.flag("rtcp-mux") }
         if reducedSizeRTCP { writer.flag("rtcp-rsize") }
+        if let receiverRoundTrip {
+            writer.attribute("rtcp-xr", "rcvr-rtt=\(receiverRoundTrip.rawValue)")
+        }
         for format in formats { format.write(to: &writer) }
         writeSimulcast(to: &writer)
         writeSources(to: &writer)

@@ -71,6 +71,7 @@ struct AnsweredSession {
         media.candidates = candidates
         media.multiplexesRTCP = true
         media.reducedSizeRTCP = line.media.reducedSizeRTCP
+        media.receiverRoundTrip = line.media.receiverRoundTrip
         media.mixesExtensionForms = line.media.mixesExtensionForms
         media.formats = content.formats.descriptions(limitedTo: audioBitrates[index])
         media.extensions = content.extensions.attributes

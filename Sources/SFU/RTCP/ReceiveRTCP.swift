@@ -116,6 +116,9 @@ extension RTCPEndpoint {
             noteReceptions(block, from: transport, at: now, &transports, &forwarder)
         case RTCPType.receiverReport:
             noteReceptions(block, from: transport, at: now, &transports, &forwarder)
+        case RTCPType.extendedReport:
+            guard let time = try? ReceiverReferenceTime(block) else { return }
+            transports[transport].receiverTimes.note(time, at: now)
         case RTCPType.transportFeedback where block.count == 1:
             guard let request = try? GenericNACK(block) else { return }
             guard let slot = slot(of: request.media, transport: transport, transports, forwarder)
@@ -134,6 +137,15 @@ extension RTCPEndpoint {
             guard let feedback = try? TransportFeedback(block) else { return }
             transports[transport].bandwidth?.receive(feedback, at: now)
             forwarder.noteArrivedFrames(of: transport, &transports)
+            repeatLost(
+                on: transport,
+                at: now,
+                &transports,
+                receiver,
+                &forwarder,
+                allocator,
+                into: &output
+            )
             transports.noteEstimate(of: transport, at: now)
             transports.schedule(transport, at: now)
         case RTCPType.payloadFeedback where block.count == 15:

@@ -4,11 +4,13 @@ import WorkerInterface
 /// Outgoing RTCP: sender reports, receiver reports and bandwidth estimates.
 extension RTCPEndpoint {
     /// Maximum number of sender reports in one datagram; the others follow in the next.
-    private static let reportsPerDatagram = 8
+    static let reportsPerDatagram = 8
     /// Maximum number of bytes of RTCP in one datagram before encryption.
     ///
     /// Every path carries that many, and the largest report and NACK fit.
-    private static let maximumLength = 1_200
+    static let maximumLength = 1_200
+    /// Maximum number of media SSRCs that a bandwidth estimate (REMB) names.
+    static let estimatedSources = 16
 
     /// Encrypts and queues one RTCP datagram that `fill` writes.
     ///
@@ -49,6 +51,9 @@ extension RTCPEndpoint {
     }
 
     /// Sends the periodic reports: one for each stream sent and each received.
+    ///
+    /// Each sender of sound answers receivers' times with its own SSRC, by which browsers look up
+    /// its round trip.
     mutating func sendReports(
         from transport: TransportIndex,
         at now: Instant,
@@ -61,15 +66,36 @@ extension RTCPEndpoint {
         var reports = UncountedArray<ReceptionReport>(capacity: 8)
         collectReceptions(of: transport, at: now, into: &reports, &transports, &receiver)
         var senders = UncountedArray<SenderReport>(capacity: 8)
-        collectSenders(of: transport, at: now, into: &senders, transports, receiver, forwarder)
-        guard !reports.isEmpty || !senders.isEmpty else { return }
+        collectSenders(
+            .audio,
+            of: transport,
+            at: now,
+            into: &senders,
+            transports,
+            receiver,
+            forwarder
+        )
+        let audible = senders.count
+        collectSenders(
+            .video,
+            of: transport,
+            at: now,
+            into: &senders,
+            transports,
+            receiver,
+            forwarder
+        )
+        let answers = transports[transport].receiverTimes.answers(at: now)
+        guard !reports.isEmpty || !senders.isEmpty || !answers.isEmpty else { return }
         let ssrc = transports[transport].ssrc
         let estimate = transports[transport].sendsREMB ? transports[transport].estimate.bitrate : 0
         let sources = mediaSources(of: transport, transports)
         var position = 0
         repeat {
-            let end = min(position + Self.reportsPerDatagram, senders.count)
             let isFirst = position == 0
+            let room = isFirst ? Self.roomBeside(reports: reports.count) : Self.roomBesideName
+            let count = Self.senderReports(in: room, answers: answers.count)
+            let end = min(position &+ count, senders.count)
             let cname = transports[transport].cname
             sendRTCP(
                 from: transport,
@@ -83,6 +109,16 @@ extension RTCPEndpoint {
                     ReceiverReport.encode(sender: ssrc, reports: reports.span, into: &bytes)
                 }
                 SourceDescription.encode(ssrc: ssrc, cname: cname.span, into: &bytes)
+                if !answers.isEmpty {
+                    let voices = position..<min(max(audible, position), end)
+                    for index in voices {
+                        let sender = senders[index].sender
+                        LastReceiverTime.encode(sender: sender, answers: answers.span, into: &bytes)
+                    }
+                    if isFirst, voices.isEmpty {
+                        LastReceiverTime.encode(sender: ssrc, answers: answers.span, into: &bytes)
+                    }
+                }
                 if isFirst, estimate > 0, !sources.isEmpty {
                     ReceiverEstimatedBitrate.encode(
                         sender: ssrc,
@@ -94,6 +130,27 @@ extension RTCPEndpoint {
             }
             position = end
         } while position < senders.count && output.free > 0
+    }
+
+    /// Bytes of a datagram that a name leaves to sender reports.
+    static var roomBesideName: Int {
+        maximumLength &- SourceDescription.encodedSize(cnameLength: Transport.longestName)
+    }
+
+    /// Returns the bytes of a datagram that a name, so many reception reports, a bandwidth estimate
+    /// and one set of answers without a sender report leave to sender reports.
+    static func roomBeside(reports: Int) -> Int {
+        roomBesideName &- ReceiverReport.encodedSize(reports: reports)
+            &- ReceiverEstimatedBitrate.encodedSize(sources: estimatedSources)
+            &- LastReceiverTime.encodedSize(answers: ReceiverTimes.capacity)
+    }
+
+    /// Returns how many sender reports fit, each with so many answers to receivers' times.
+    static func senderReports(in room: Int, answers: Int) -> Int {
+        let size =
+            SenderReport.encodedSize
+            &+ (answers > 0 ? LastReceiverTime.encodedSize(answers: answers) : 0)
+        return min(max(room / size, 1), reportsPerDatagram)
     }
 
     private mutating func collectReceptions(
@@ -152,7 +209,7 @@ extension RTCPEndpoint {
         counters.paths.viewers.roundTrip.add(Double(roundTrip) / 1e9)
     }
 
-    /// Returns the media SSRCs that a bandwidth estimate (REMB) names, 16 at most.
+    /// Returns the media SSRCs that a bandwidth estimate (REMB) names.
     private func mediaSources(
         of transport: TransportIndex,
         _ transports: borrowing Transports
@@ -160,12 +217,14 @@ extension RTCPEndpoint {
         var sources = UncountedArray<SSRC>(capacity: 4)
         for index in 0..<transports[transport].streams.count
         where !transports[transport].streams[index].isRetransmission {
-            if sources.count < 16 { sources.append(transports[transport].streams[index].ssrc) }
+            guard sources.count < Self.estimatedSources else { break }
+            sources.append(transports[transport].streams[index].ssrc)
         }
         return sources
     }
 
     private mutating func collectSenders(
+        _ kind: MediaKind,
         of transport: TransportIndex,
         at now: Instant,
         into senders: inout UncountedArray<SenderReport>,
@@ -175,7 +234,8 @@ extension RTCPEndpoint {
     ) {
         for index in 0..<transports[transport].slots.count {
             let slot = transports[transport].slots[index]
-            guard let report = senderReport(of: slot, at: now, transports, receiver, forwarder)
+            guard forwarder.slots[slot].kind == kind,
+                let report = senderReport(of: slot, at: now, transports, receiver, forwarder)
             else { continue }
             senders.append(report)
         }

@@ -60,6 +60,8 @@ struct Transport: ~Copyable {
     /// SSRC of the sender of feedback, used when no slot's SSRC is available.
     var ssrc: SSRC
     let cname: [UInt8]
+    /// Bytes of the CNAME that are sent.
+    static let longestName = 64
 
     var arrivals: ArrivalLog?
     /// Whether this publisher receives transport-wide feedback, or REMB instead.
@@ -94,6 +96,8 @@ struct Transport: ~Copyable {
     var scheduled: Instant?
 
     var rtcpBudget = RTCPBudget()
+    /// Clocks of the peer's receivers, which reports answer.
+    var receiverTimes = ReceiverTimes()
     var bytesIn: UInt64 = 0
     var packetsIn: UInt64 = 0
     var roundTripNanoseconds: Int64?
@@ -106,7 +110,7 @@ struct Transport: ~Copyable {
         self.id = id
         self.configuration = configuration
         self.ssrc = ssrc
-        cname = Array(configuration.cname.utf8.prefix(64))
+        cname = Array(configuration.cname.utf8.prefix(Self.longestName))
         ice = ICEAgent(configuration.ice)
         lastHeard = now
         opened = now

@@ -73,7 +73,7 @@ struct LipSyncTests {
     }
 
     /// Sends audio and video captured now, with the publisher's sender reports.
-    private static func send(
+    static func send(
         _ number: UInt16,
         _ audio: UInt32,
         _ video: UInt32,

@@ -331,7 +331,8 @@ class Peer {
     return sounds.filter(([time]) => time >= since);
   }
 
-  // Every inbound-rtp and outbound-rtp report, with the name of its codec.
+  // Every inbound-rtp and outbound-rtp report, with the name of its codec and the round trip that
+  // the far side's reports show.
   async stats() {
     const report = await this.connection.getStats();
     const flows = { in: [], out: [] };
@@ -339,7 +340,8 @@ class Peer {
       const direction = { "inbound-rtp": "in", "outbound-rtp": "out" }[entry.type];
       if (!direction) continue;
       const codec = report.get(entry.codecId)?.mimeType ?? "";
-      flows[direction].push({ ...entry, codec });
+      const { roundTripTime } = report.get(entry.remoteId) ?? {};
+      flows[direction].push({ ...entry, codec, roundTripTime });
     }
     const available = this.selectedPair(report)?.availableOutgoingBitrate;
     return { connection: this.connection.connectionState, available, ...flows };

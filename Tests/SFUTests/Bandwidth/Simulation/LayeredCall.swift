@@ -84,7 +84,6 @@ struct LayeredCall: ~Copyable {
     init(_ settings: Settings, seed: UInt64) throws {
         self.settings = settings
         call = try Call(seed: seed)
-        viewer.askAgain = Int64(2e6 * settings.delayMilliseconds) + 20_000_000
         call.join(publications: [Media.audio(0), Media.video(1, rids: ["q", "h", "f"])])
         call.join(slots: [Media.slot(0), Media.slot(1, kind: .audio, ssrc: 0xbbbb)])
         call.connect(0)
@@ -184,6 +183,7 @@ struct LayeredCall: ~Copyable {
                 call.inject(answer, on: call.peers[1].path)
             }
             for packet in call.peers[1].received { viewer.receive(packet, at: exit) }
+            for report in call.peers[1].reports { viewer.learn(from: report, at: exit) }
             call.peers[1].received.removeAll(keepingCapacity: true)
             call.peers[1].reports.removeAll(keepingCapacity: true)
         }

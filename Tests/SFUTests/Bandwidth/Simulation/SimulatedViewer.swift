@@ -19,13 +19,17 @@ struct SimulatedViewer {
     private static let video: UInt32 = 0xaaaa
     private static let feedbackInterval: Int64 = 100_000_000
     private static let mostAsked = 10
+    private static let clockInterval: Int64 = 1_000_000_000
+    /// Origin of the viewer's clock: nanoseconds ahead of ours.
+    private static let clockOrigin: Int64 = 777_000_000_000
     /// Nanoseconds without a first picture, and without a new one, after which a browser requests a
     /// keyframe.
     private static let firstPatience: Int64 = 200_000_000
     private static let patience: Int64 = 3_000_000_000
 
-    /// Nanoseconds after which a packet is requested again: a round trip and a little more.
-    var askAgain: Int64 = 100_000_000
+    /// Nanoseconds after which a packet is requested again: a round trip and a little more, as soon
+    /// as that is known.
+    private(set) var askAgain: Int64 = 100_000_000
     private(set) var frames: [Frame] = []
     /// Whether the decoder fails: nothing is shown, and keyframes are requested.
     var isBroken = false
@@ -45,6 +49,7 @@ struct SimulatedViewer {
     private var arrivals: [Int64] = []
     private var base: Int?
     private var nextFeedback: Int64 = 0
+    private var nextClock: Int64 = 0
     private var feedbackCount: UInt8 = 0
 
     /// Takes a decrypted packet that arrived at `time`.
@@ -66,6 +71,21 @@ struct SimulatedViewer {
         default:
             noteSound(Int(packet.u16(2)), at: time)
         }
+    }
+
+    /// Takes a decrypted RTCP datagram: an answer to the viewer's clock tells its round trip.
+    mutating func learn(from datagram: [UInt8], at time: Int64) {
+        var blocks = RTCPBlocks(datagram.span)
+        while let block = blocks.next() {
+            guard let answer = try? LastReceiverTime.find(for: SSRC(rawValue: 1), in: block)
+            else { continue }
+            let trip = clock(at: time).compact &- answer.reference &- answer.delay
+            askAgain = (Int64(trip) * 1_000_000_000) >> 16 + 20_000_000
+        }
+    }
+
+    private func clock(at time: Int64) -> NTPTime {
+        NTPTime(unixNanoseconds: time + Self.clockOrigin)
     }
 
     private mutating func noteSound(_ number: Int, at time: Int64) {
@@ -90,7 +110,7 @@ struct SimulatedViewer {
                 guard step >= 0 else { return }
                 while arrivals.count <= step { arrivals.append(-1) }
                 // The receiver's clock has another origin.
-                arrivals[step] = time + 777_000_000_000
+                arrivals[step] = time + Self.clockOrigin
             }
             place += 1 + length
         }
@@ -178,6 +198,12 @@ struct SimulatedViewer {
                 media: SSRC(rawValue: Self.video)
             )
             reports.append([UInt8](capacity: 12) { loss.encode(into: &$0) })
+        }
+        if now >= nextClock {
+            nextClock = now + Self.clockInterval
+            let clock = ReceiverReferenceTime(sender: SSRC(rawValue: 1), ntp: clock(at: now))
+            let size = ReceiverReferenceTime.encodedSize
+            reports.append([UInt8](capacity: size) { clock.encode(into: &$0) })
         }
         if now >= nextFeedback {
             nextFeedback = now + Self.feedbackInterval
