@@ -56,6 +56,11 @@ struct JudgedUsageTests {
             overuse: 50...300
         ),
         Row(
+            testDescription: "two packets come each 60 ms, which is no pause",
+            waits: { $0 < 2_000 ? 0 : ($0 - 2_000) / 20 * 60 + 60 - ($0 - 2_000) },
+            overuse: 50...700
+        ),
+        Row(
             testDescription: "it pauses, and then carries little, but evenly",
             waits: { $0 < 2_000 ? 0 : 110 + ($0 - 2_000) * 3 },
             overuse: 250...450
