@@ -93,8 +93,7 @@ struct RecentRepeats {
             guard entry.times < Self.most else { return nil }
             return (Int(entry.slot), SequenceNumber(rawValue: entry.number))
         }
-        let isSettled = [outcome, other].contains { $0 == .arrived || $0 == .unused }
-        if isSettled { entries[place].copies = 0 }
+        if outcome.isSettled || other.isSettled { entries[place].copies = 0 }
         return nil
     }
 
@@ -105,4 +104,9 @@ struct RecentRepeats {
     private static func milliseconds(_ now: Instant) -> UInt32 {
         UInt32(truncatingIfNeeded: now.nanoseconds / 1_000_000)
     }
+}
+
+extension SentPackets.State {
+    /// Whether a packet with this outcome is never reported lost any more.
+    fileprivate var isSettled: Bool { self == .arrived || self == .unused }
 }
