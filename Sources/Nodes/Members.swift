@@ -8,7 +8,7 @@ struct Member {
     var changed: Instant
     /// Time of the last sign of life over the link.
     var heard: Instant?
-    /// Whether its lease is over; its rooms have ended.
+    /// Whether its lease is over; others go on with its rooms.
     var isLost = false
 }
 

@@ -129,7 +129,7 @@ extension Help.Topic {
         case .info: "show version, addresses and limits"
         case .watch: "print events as they come, one a line"
         case .close: "end a room"
-        case .lock: "let nobody new in but moderators"
+        case .lock: "let nobody new into a room"
         case .unlock: "let people in again"
         case .mute: "silence all but moderators, or take a participant's media"
         case .unmute: "give it back"
@@ -199,7 +199,11 @@ extension Help.Topic {
             interrupted.
             """
         case .close: "Ends a room; all its participants are disconnected."
-        case .lock: "Lets nobody new into a room but moderators; who is there may reconnect."
+        case .lock:
+            """
+            Lets nobody new into a room, moderators included. Who is there may reconnect, and
+            moderators who left may return.
+            """
         case .unlock: "Ends a room's lock."
         case .mute:
             """
@@ -229,7 +233,7 @@ extension Help.Topic {
             """
             Replaces the running sfud by the program at BINARY, or at the path where it was started,
             in the same process and on the same ports. Waits for the new one, and prints the
-            versions. Refused while there are rooms.
+            versions. Calls go on.
             """
         case .call:
             """
