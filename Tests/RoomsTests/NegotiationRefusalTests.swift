@@ -102,7 +102,7 @@ struct NegotiationRefusalTests {
         ),
         Row(
             testDescription: "an extension id that needs two bytes",
-            video: ["extmap:200 \(ExtensionKind.playoutDelay.uri)"]
+            video: ["extmap:200 \(ExtensionKind.videoOrientation.uri)"]
         ),
     ]
 

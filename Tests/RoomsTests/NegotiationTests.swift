@@ -54,6 +54,22 @@ struct NegotiationTests {
         #expect(answer.sdp.contains("a=candidate:2 1 udp 2130706175 2001:db8::1 5004 typ host\r\n"))
     }
 
+    /// A publisher's delay would stay with a viewer's m-line for all who are shown on it later.
+    @Test(arguments: ["sendonly", "recvonly"])
+    func `a playout delay is not agreed to`(direction: String) throws {
+        var bench = NegotiationBench()
+        let extra = ["extmap:12 \(ExtensionKind.playoutDelay.uri)"]
+        let offer = TestOffer([
+            .init(mid: "v0", kind: "video", direction: direction, extra: extra)
+        ])
+        let answer = try bench.answer(offer)
+        #expect(!answer.sdp.contains("playout-delay"))
+        let ids =
+            answer.configuration.publications.map { $0.extensions[.playoutDelay] }
+            + answer.configuration.slots.map { $0.extensions[.playoutDelay] }
+        #expect(ids == [0])
+    }
+
     @Test func `receive lines become slots that keep their SSRCs`() throws {
         var bench = NegotiationBench()
         var offer = TestOffer([

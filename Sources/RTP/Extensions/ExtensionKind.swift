@@ -1,4 +1,4 @@
-/// RTP header extension that sfud reads, writes or forwards.
+/// RTP header extension that sfud knows.
 public enum ExtensionKind: UInt8, CaseIterable, Hashable, Sendable {
     /// `urn:ietf:params:rtp-hdrext:sdes:mid` (RFC 9143 §15).
     case mid
@@ -12,6 +12,10 @@ public enum ExtensionKind: UInt8, CaseIterable, Hashable, Sendable {
     case transportSequenceNumber
     /// `urn:3gpp:video-orientation` (3GPP TS 26.114 §7.4.5).
     case videoOrientation
+    /// Neither agreed to nor forwarded, and a kind only for the order in which ids are saved.
+    ///
+    /// libwebrtc goes on with the last delay that came, so that a publisher's would stay with the
+    /// m-line for all who are shown on it later.
     case playoutDelay
     case absoluteCaptureTime
     case dependencyDescriptor

@@ -18,7 +18,8 @@ struct ExtensionSelection: Sendable {
         var known: Set<ExtensionKind> = []
         for offered in media.extensions {
             guard let id = UInt8(exactly: offered.id), (1...14).contains(id),
-                let kind = ExtensionKind(uri: offered.uri), known.insert(kind).inserted
+                let kind = ExtensionKind(uri: offered.uri), kind != .playoutDelay,
+                known.insert(kind).inserted
             else { continue }
             let way = offered.direction ?? .sendrecv
             all[kind] = id

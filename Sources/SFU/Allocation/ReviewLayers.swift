@@ -33,7 +33,7 @@ extension LayerAllocator {
         _ forwarder: inout Forwarder
     ) -> Bool {
         var isBusy = false
-        var isNews = false
+        var isNews = receiver.publications[publication].refreshes.takePending()
         // A closed publication's packets are not inspected, so its layers stay as they were.
         let isOpen = receiver.publications[publication].isOpen
         for position in 0..<receiver.publications[publication].encodings.count {
@@ -61,6 +61,23 @@ extension LayerAllocator {
         )
         return reviewDemand(of: publication, at: now, transports, &receiver, forwarder)
             || isPending || isBusy
+    }
+
+    /// Selects layers again because a packet has shown other ones.
+    ///
+    /// That costs as much as the publication has subscribers, and each of its packets may show
+    /// something else. So beyond a limit it is left to the next review.
+    mutating func noteNews(
+        of publication: PublicationIndex,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: inout Forwarder
+    ) {
+        guard receiver.publications[publication].refreshes.mayRefresh(at: now) else {
+            return receiver.scheduleReview(of: publication, at: now, &transports)
+        }
+        refreshLayers(of: publication, at: now, &transports, &receiver, &forwarder)
     }
 
     /// Rebuilds the list of layers on offer, and selects one for each subscriber.

@@ -82,9 +82,12 @@ extension Slot {
         to point: LayerPoint,
         after earlier: inout RTPRewriter.PreviousSpans
     ) -> ForwardDecision {
-        guard rewriter.current.matches(info) else {
-            // The sender restarted its numbering. Losses before that leave no gap to NACK, and
-            // pictures that depend on them would be broken, so video waits for a keyframe.
+        guard rewriter.current.matches(info),
+            !rewriter.leavesTooLargeGap(before: info, after: earlier)
+        else {
+            // The sender restarted its numbering, or left out too much of it. Losses before that
+            // leave no gap to NACK, and pictures that depend on them would be broken, so video
+            // waits for a keyframe.
             let flags = info.flags
             guard kind.isAudio || flags.contains(.keyframeStart) else {
                 return .drop(.awaitingKeyframe)

@@ -135,7 +135,7 @@ extension PacketPool {
 extension PacketInfo {
     /// Bytes of the header extensions that are forwarded, each with a header of one byte.
     fileprivate var elementLength: Int {
-        length(audioLevel) + length(videoOrientation) + length(playoutDelay)
+        length(audioLevel) + length(videoOrientation)
             + length(absoluteCaptureTime) + length(dependencyDescriptor)
     }
 

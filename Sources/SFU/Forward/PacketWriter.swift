@@ -122,7 +122,6 @@ struct PacketWriter: BitwiseCopyable {
         }
         copy(info.audioLevel, of: packet, id: ids[.audioLevel], into: &output)
         copy(info.videoOrientation, of: packet, id: ids[.videoOrientation], into: &output)
-        copy(info.playoutDelay, of: packet, id: ids[.playoutDelay], into: &output)
         copy(info.absoluteCaptureTime, of: packet, id: ids[.absoluteCaptureTime], into: &output)
         writeDependencyDescriptor(
             info,

@@ -39,6 +39,7 @@ struct RTPRewriter: BitwiseCopyable {
         /// Unused indexes below the newest one that may still be sent; allocated for the first of
         /// them.
         private var unsent = LazyBox<UnsentIndexes>()
+        private var gaps = GapAllowance()
         /// Last omitted picture id that was counted; larger than any picture id if there is none.
         fileprivate var skippedPicture = UInt32.max
 
@@ -51,13 +52,20 @@ struct RTPRewriter: BitwiseCopyable {
             unsent.isMade && unsent.value.contains(index)
         }
 
+        fileprivate func allowsStep(from highest: Int64, to index: Int64) -> Bool {
+            gaps.allowsStep(from: highest, to: index)
+        }
+
         fileprivate mutating func passOver(_ range: Range<Int64>) {
+            gaps.passOver(range)
             if !unsent.isMade { unsent.make(UnsentIndexes()) }
             unsent.value.passOver(range)
         }
 
         fileprivate mutating func use(_ index: Int64) {
-            if unsent.isMade { unsent.value.remove(index) }
+            guard isUnsent(index) else { return }
+            gaps.fill()
+            unsent.value.remove(index)
         }
 
         fileprivate mutating func retract(from index: Int64) {
@@ -307,7 +315,17 @@ struct RTPRewriter: BitwiseCopyable {
         }
     }
 
-    /// Returns the span and packet index of a packet, or `nil` if it is too late to be placed.
+    /// Whether the current span would leave out more indexes before this packet than receivers can
+    /// follow.
+    func leavesTooLargeGap(
+        before info: borrowing PacketInfo,
+        after earlier: borrowing PreviousSpans
+    ) -> Bool {
+        !earlier.allowsStep(from: highest, to: info.number &+ current.offset)
+    }
+
+    /// Returns the span and packet index of a packet, or `nil` if it is too late to be placed, or
+    /// leaves too large a gap.
     func place(
         _ info: borrowing PacketInfo,
         after earlier: borrowing PreviousSpans
@@ -319,7 +337,9 @@ struct RTPRewriter: BitwiseCopyable {
             if span.matches(info) {
                 let index = info.number + span.offset
                 if index >= span.first, index < bound {
-                    return isRecent(index) ? (span, index) : nil
+                    guard isRecent(index), earlier.allowsStep(from: highest, to: index)
+                    else { return nil }
+                    return (span, index)
                 }
             }
             // A span that padding began may begin past the one after it.

@@ -70,6 +70,7 @@ extension RTCPEndpoint {
                     first.advanced(by: step),
                     to: slot,
                     isWarm,
+                    isRequested: true,
                     sendTime: sendTime,
                     at: now,
                     &transports,
@@ -108,6 +109,7 @@ extension RTCPEndpoint {
                     lost.number,
                     to: slot,
                     forwarder.wasShownWarmPicture(slot, at: now),
+                    isRequested: false,
                     sendTime: sendTime,
                     at: now,
                     &transports,
@@ -171,6 +173,7 @@ extension RTCPEndpoint {
         _ number: SequenceNumber,
         to slot: SlotIndex,
         _ isWarm: Bool,
+        isRequested: Bool,
         sendTime: UInt32,
         at now: Instant,
         _ transports: inout Transports,
@@ -196,14 +199,24 @@ extension RTCPEndpoint {
             let place = receiver.encodings[encoding].history
                 .place(toRepeat: Int(original), isWarm: isWarm)
         else { return }
-        forwarder.noteLoss(of: receiver.pool[place].arrival, through: slot, at: now)
+        if isRequested {
+            forwarder.noteLoss(of: receiver.pool[place].arrival, through: slot, at: now)
+        }
         guard forwarder.slots[slot].incomingPayloadType == receiver.pool[place].payloadType,
             !isSuperseded(place, at: now, receiver),
             let mapping = forwarder.slotRecords[slot].outgoing
         else { return }
         let transport = slotCursor.slot.transport
         let bytes = Int(receiver.pool[place].payloadLength) + Forwarder.usualOverhead
-        guard mayRepeat(number, of: slot, bytes: bytes, at: now, &transports[transport])
+        guard
+            mayRepeat(
+                number,
+                of: slot,
+                bytes: bytes,
+                isRequested: isRequested,
+                at: now,
+                &transports[transport]
+            )
         else { return }
         var rewriting = Rewriting(
             span: span,
@@ -256,20 +269,21 @@ extension RTCPEndpoint {
         forwarder.put(slotCursor, &transports)
     }
 
-    /// Whether a packet may be repeated now on its viewer's path; counts it otherwise.
+    /// Whether a packet may be repeated now on its viewer's path; counts a request otherwise.
     private mutating func mayRepeat(
         _ number: SequenceNumber,
         of slot: SlotIndex,
         bytes: Int,
+        isRequested: Bool,
         at now: Instant,
         _ transport: inout Transport
     ) -> Bool {
         if transport.bandwidth?.isRepeated(number, of: slot, at: now) == true {
-            counters.rtxInFlight &+= 1
+            if isRequested { counters.rtxInFlight &+= 1 }
             return false
         }
         if transport.bandwidth?.takeRetransmission(bytes: bytes, at: now) == false {
-            counters.rtxOverBudget &+= 1
+            if isRequested { counters.rtxOverBudget &+= 1 }
             return false
         }
         return true

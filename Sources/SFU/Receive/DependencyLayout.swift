@@ -82,16 +82,22 @@ struct DependencyLayout: ~Copyable {
     }
 
     private func areTargetsNested() -> Bool {
-        for lower in 0..<targets.count {
-            for higher in 0..<targets.count
+        // Templates that each decode target needs, one bit each: any packet may bring a structure,
+        // so all pairs of 32 targets are not compared template by template.
+        var needed = [32 of UInt64](repeating: 0)
+        for index in 0..<min(templates.count, UInt64.bitWidth) {
+            let indications = templates[index].indications
+            for target in 0..<min(targets.count, needed.count)
+            where indications >> UInt64(2 * target) & 3 != 0 {
+                needed[target] |= 1 << UInt64(index)
+            }
+        }
+        for lower in 0..<min(targets.count, needed.count) {
+            for higher in 0..<min(targets.count, needed.count)
             where targets[lower].spatial <= targets[higher].spatial
                 && targets[lower].temporal <= targets[higher].temporal
             {
-                for index in 0..<templates.count {
-                    let indications = templates[index].indications
-                    let isInLower = indications >> UInt64(2 * lower) & 3 != 0
-                    if isInLower, indications >> UInt64(2 * higher) & 3 == 0 { return false }
-                }
+                if needed[lower] & ~needed[higher] != 0 { return false }
             }
         }
         return true

@@ -29,7 +29,6 @@ struct StreamLabels: BitwiseCopyable {
             // Elements of a length other than specified are not forwarded.
             case .audioLevel where element.length == 1: info.audioLevel = place
             case .videoOrientation where element.length == 1: info.videoOrientation = place
-            case .playoutDelay where element.length == 3: info.playoutDelay = place
             case .absoluteCaptureTime where element.length == 8 || element.length == 16:
                 info.absoluteCaptureTime = place
             case .dependencyDescriptor: info.dependencyDescriptor = place

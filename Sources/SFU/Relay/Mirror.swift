@@ -132,7 +132,7 @@ extension Relays {
             let isNews = noteSizes(message, encoding: encoding, &receiver)
             let layers = receiver.noteVideo(info, place, isNews: isNews, encoding: encoding)
             if layers.mayChangeOffers {
-                allocator.refreshLayers(
+                allocator.noteNews(
                     of: publication,
                     at: info.arrival,
                     &transports,

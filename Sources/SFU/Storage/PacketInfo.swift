@@ -66,7 +66,6 @@ struct PacketInfo: BitwiseCopyable {
 
     var audioLevel = Element()
     var videoOrientation = Element()
-    var playoutDelay = Element()
     var absoluteCaptureTime = Element()
     var dependencyDescriptor = Element()
     /// Parsed but not forwarded: subscribers are sent other layers than it describes.

@@ -3,18 +3,33 @@ import RTP
 /// Token bucket for one transport's RTCP.
 ///
 /// A datagram costs one token. Expensive blocks cost more if that token does not cover them:
-/// transport-wide feedback one each, and a NACK one for each 64 packets that it names. Only
-/// authenticated datagrams are charged, so an attacker who forges a participant's address cannot
+/// transport-wide feedback and PLI one each, a NACK one for each 64 packets that it names, and FIR
+/// and reports one for each 16 streams, as each is looked up among the slots. Only authenticated datagrams are charged, so an attacker who forges a participant's address cannot
 /// exhaust its budget.
 struct RTCPBudget {
     /// Packets named in a NACK per token.
     private static let packetsNamed = 64
+    /// Streams named in a FIR or a report per token.
+    private static let streamsNamed = 16
 
     /// Returns a block's cost in tokens.
     static func cost(of block: borrowing RTCPBlock) -> Int64 {
-        guard block.type == RTCPType.transportFeedback else { return 0 }
-        if block.count == 15 { return 1 }
-        guard block.count == 1, let request = try? GenericNACK(copy block) else { return 0 }
+        switch block.type {
+        case RTCPType.transportFeedback:
+            if block.count == 15 { return 1 }
+            return block.count == 1 ? cost(ofNACK: block) : 0
+        case RTCPType.payloadFeedback where block.count == 1: return 1
+        case RTCPType.payloadFeedback where block.count == 4:
+            guard let request = try? FullIntraRequest(copy block) else { return 0 }
+            return Int64((request.count &+ streamsNamed &- 1) / streamsNamed)
+        case RTCPType.senderReport, RTCPType.receiverReport:
+            return Int64(Int(block.count) / streamsNamed)
+        default: return 0
+        }
+    }
+
+    private static func cost(ofNACK block: borrowing RTCPBlock) -> Int64 {
+        guard let request = try? GenericNACK(copy block) else { return 0 }
         var named = request.count
         for index in 0..<request.count { named &+= request[index].bitmask.nonzeroBitCount }
         return Int64((named &+ packetsNamed &- 1) / packetsNamed)

@@ -141,7 +141,7 @@ extension Core {
             // The next listener may join in the middle of a word.
             receiver.encodings[encoding].history.retentionMilliseconds = History.prerollMilliseconds
         } else if received.layers.mayChangeOffers {
-            allocator.refreshLayers(
+            allocator.noteNews(
                 of: publication,
                 at: now,
                 &transports,

@@ -32,7 +32,7 @@ extension Core {
             try receiver.inspectPayload(of: &packet)
             receiver.detectSpeech(in: packet, &transports)
             if packet.layers.mayChangeOffers {
-                allocator.refreshLayers(
+                allocator.noteNews(
                     of: packet.publication,
                     at: now,
                     &transports,

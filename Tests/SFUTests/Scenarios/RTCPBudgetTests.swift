@@ -71,6 +71,41 @@ struct RTCPBudgetTests {
         #expect(statistics.feedbackOverBudget + 36 * dropped >= 20 * 36 - 520)
     }
 
+    static let blocks: [(name: String, bytes: [UInt8], cost: Int64)] = [
+        ("a FIR for one", fir(1), 1), ("for sixteen", fir(16), 1), ("for seventeen", fir(17), 2),
+        ("for 175", fir(175), 11), ("for none", fir(0), 0),
+        ("PLI", [0x81, 206, 0, 2] + Array(repeating: 1, count: 8), 1),
+        ("a report on one", report(1), 0), ("on fifteen", report(15), 0),
+        ("on 31", report(31), 1),
+    ]
+
+    private static func fir(_ entries: Int) -> [UInt8] {
+        let words = UInt16(2 + 2 * entries).bytes
+        let parties: [UInt8] = UInt32(1).bytes + UInt32(0).bytes
+        return [0x84, 206] + words + parties + Array(repeating: 7, count: 8 * entries)
+    }
+
+    private static func report(_ blocks: Int) -> [UInt8] {
+        let words = UInt16(1 + 6 * blocks).bytes
+        return [0x80 | UInt8(blocks), 201] + words + UInt32(1).bytes
+            + Array(repeating: 7, count: 24 * blocks)
+    }
+
+    @Test(arguments: blocks.indices)
+    func `what names streams costs by how many`(row: Int) throws {
+        let (name, bytes, cost) = Self.blocks[row]
+        var blocks = RTCPBlocks(bytes.span)
+        let block = try #require(blocks.next().map { RTCPBudget.cost(of: $0) })
+        #expect(block == cost, "\(name)")
+    }
+
+    @Test func `a flood of keyframe requests for nobody's streams is cut`() throws {
+        var call = try ForwardingTests.call()
+        for _ in 0..<200 { call.sendRTCP(from: 1, bytes: Self.fir(160)) }
+        let statistics = call.statistics()
+        #expect((50...53).contains(Int(statistics.rtcpIn) - Int(statistics.feedbackOverBudget)))
+    }
+
     @Test func `a NACK costs by how many packets it names`() throws {
         var call = try ForwardingTests.call()
         // 300 NACK pairs of seventeen packets, which cost 80 tokens.

@@ -72,6 +72,28 @@ struct RepeatedNACKTests {
         #expect(call.statistics().rtxInFlight == 0)
     }
 
+    /// A keyframe has come since, so the picture goes on without the packet.
+    @Test func `a repetition that is lost and no longer missed tells of no freeze`() throws {
+        var call = try Self.call(hasRTX: true)
+        var reports = ArrivalReports(of: 1)
+        call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
+        reports.report(in: &call)
+        call.sendVideo(sequence: 2, pictureID: 2, isKeyframe: false)
+        let number = try #require(call.numbers(at: 1).last)
+        call.loses = { toCore, datagram in !toCore && datagram.u32(8) == 0xaaab }
+        call.nack(number, from: 1, ssrc: 0xaaaa)
+        for step in 3..<23 as Range<UInt16> {
+            call.run(milliseconds: 50)
+            call.sendVideo(sequence: step, pictureID: step, isKeyframe: step == 3)
+            reports.report(in: &call)
+        }
+        let account = call.core.explain(SlotID(index: 0, generation: 1), at: call.now)?.freezes
+        #expect(try #require(account).recent.isEmpty)
+        let left = call.statistics()
+        #expect(left.rtxInFlight == 0)
+        #expect(left.rtxOverBudget == 0)
+    }
+
     @Test func `a slot without credit repeats nothing that was lost`() throws {
         var call = try Self.call(hasRTX: true)
         var reports = ArrivalReports(of: 1)
