@@ -55,7 +55,8 @@ const (
 	ConnectionStateDisconnected ConnectionState = "disconnected"
 )
 
-// Opaque JSON object that a signalling server attaches to a room or a participant.
+// Opaque JSON object that a signalling server attaches to a room, a participant or a stream. It has
+// at most 65,536 bytes as JSON, and 32 levels of nesting.
 type CustomItems map[string]json.RawMessage
 
 // The name of an event, or a prefix of names that ends in `.*`: `room.created`, `floor.*`.
@@ -710,7 +711,7 @@ type MessagePublishParams struct {
 	Message string         `json:"message"`
 	From    *ParticipantID `json:"from,omitempty"`
 
-	// Any JSON value, of at most 65,536 bytes.
+	// Any JSON value, of at most 65,536 bytes and 32 levels of nesting.
 	Payload json.RawMessage `json:"payload,omitempty"`
 
 	// Whether the message is kept for later subscribers.

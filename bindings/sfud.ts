@@ -16,7 +16,10 @@ export type CodecName = "opus" | "red" | "vp8" | "vp9" | "h264" | "av1";
  */
 export type ConnectionState = "none" | "connecting" | "connected" | "reconnecting" | "disconnected";
 
-/** Opaque JSON object that a signalling server attaches to a room or a participant. */
+/**
+ * Opaque JSON object that a signalling server attaches to a room, a participant or a stream. It has
+ * at most 65,536 bytes as JSON, and 32 levels of nesting.
+ */
 export type CustomItems = Record<string, unknown>;
 
 /** The name of an event, or a prefix of names that ends in `.*`: `room.created`, `floor.*`. */
@@ -526,7 +529,7 @@ export interface MessagePublishParams {
   topic: ShortText;
   message: string;
   from?: ParticipantID | null;
-  /** Any JSON value, of at most 65,536 bytes. */
+  /** Any JSON value, of at most 65,536 bytes and 32 levels of nesting. */
   payload?: unknown;
   /** Whether the message is kept for later subscribers. */
   persist?: boolean | null;

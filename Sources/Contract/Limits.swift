@@ -50,7 +50,9 @@ extension KeyedDecodingContainer {
     }
 }
 
-/// Opaque JSON object that a signalling server attaches to a room or a participant.
+/// Opaque JSON object that a signalling server attaches to a room, a participant or a stream.
+///
+/// It has at most 65,536 bytes as JSON, and 32 levels of nesting.
 public struct CustomItems: Codable, Hashable, Sendable {
     /// Longest encoding as JSON, in bytes.
     public static let byteLimit = 65_536
@@ -62,12 +64,28 @@ public struct CustomItems: Codable, Hashable, Sendable {
     public init(from decoder: any Decoder) throws {
         value = try JSON(from: decoder)
         guard case .object = value else { throw decoder.refusal("must be an object") }
-        guard JSON.encoded(value).count <= Self.byteLimit else {
-            throw decoder.refusal("is longer than \(Self.byteLimit) bytes")
+        if let cause = value.cause(toRefuseMoreThan: Self.byteLimit) {
+            throw decoder.refusal(cause)
         }
     }
 
     public func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
+}
+
+extension JSON {
+    /// Deepest nesting of what callers attach: `custom` objects and payloads.
+    ///
+    /// sfud's lines have these at deeper places than the calls that brought them, and a line has
+    /// at most `depthLimit` levels in all.
+    public static let attachedDepthLimit = 32
+
+    /// Returns why a caller may not attach this value; `nil` if it may.
+    func cause(toRefuseMoreThan byteLimit: Int) -> String? {
+        if isNested(deeperThan: Self.attachedDepthLimit) {
+            return "is nested deeper than \(Self.attachedDepthLimit) levels"
+        }
+        return JSON.encoded(self).count > byteLimit ? "is longer than \(byteLimit) bytes" : nil
+    }
 }
 
 extension KeyedDecodingContainer {

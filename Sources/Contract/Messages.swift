@@ -41,7 +41,7 @@ public enum MessagePublish: IPCMethod {
         public var room: RoomID
         public var topic: ShortText
         public var message: String
-        /// Any JSON value, of at most 65,536 bytes.
+        /// Any JSON value, of at most 65,536 bytes and 32 levels of nesting.
         public var payload: JSON?
         public var from: ParticipantID?
         /// Restricts delivery to these subscribers.
@@ -77,11 +77,8 @@ public enum MessagePublish: IPCMethod {
                 throw container.refusal(.message, "is longer than \(Message.byteLimit) bytes")
             }
             if let payload = try container.decodeIfPresent(JSON.self, forKey: .payload) {
-                guard JSON.encoded(payload).count <= Message.byteLimit else {
-                    throw container.refusal(
-                        .payload,
-                        "is longer than \(Message.byteLimit) bytes"
-                    )
+                if let cause = payload.cause(toRefuseMoreThan: Message.byteLimit) {
+                    throw container.refusal(.payload, cause)
                 }
                 self.payload = payload
             }

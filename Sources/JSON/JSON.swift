@@ -27,6 +27,19 @@ public enum JSON: Hashable, Sendable {
         guard case .object(let members) = self else { return nil }
         return members[key]
     }
+
+    /// Whether arrays and objects are nested in more than so many levels.
+    ///
+    /// It looks no deeper than that, so a value of any depth costs no more stack.
+    package func isNested(deeperThan levels: Int) -> Bool {
+        switch self {
+        case .null, .bool, .integer, .number, .string: false
+        case .array(let elements):
+            levels < 1 || elements.contains { $0.isNested(deeperThan: levels - 1) }
+        case .object(let members):
+            levels < 1 || members.values.contains { $0.isNested(deeperThan: levels - 1) }
+        }
+    }
 }
 
 extension JSON: Codable {

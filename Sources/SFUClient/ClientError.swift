@@ -1,4 +1,5 @@
 public import Contract
+import JSON
 
 /// Reason why a call has no result.
 public enum ClientError: Error, Hashable, Sendable {
@@ -12,7 +13,8 @@ public enum ClientError: Error, Hashable, Sendable {
     case timeout
     /// The task was cancelled: the call may or may not have been executed.
     case cancelled
-    /// Too many calls are pending, or the request is longer than a line: nothing was sent.
+    /// Too many calls are pending, or the request is longer than a line or nested deeper than one
+    /// may be: nothing was sent.
     case limit(String)
     /// A received line violates the contract.
     case protocolViolation(String)
@@ -28,6 +30,24 @@ extension ClientError: CustomStringConvertible {
         case .cancelled: "the call was cancelled"
         case .limit(let what): what
         case .protocolViolation(let what): "sfud answered what it should not: \(what)"
+        }
+    }
+}
+
+extension ClientError {
+    /// Params that make a line of more levels than sfud reads.
+    static var nestedTooDeep: Self { .limit("the params are nested too deep") }
+}
+
+extension JSON {
+    /// Makes the params of a call, which have what the caller attaches.
+    ///
+    /// - Throws: `ClientError.limit` if they are nested too deep.
+    init(params: some Encodable) throws(ClientError) {
+        do throws(JSONSyntaxError) {
+            self = try JSON(converting: params)
+        } catch {
+            throw .nestedTooDeep
         }
     }
 }

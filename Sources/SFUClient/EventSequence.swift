@@ -59,8 +59,9 @@ public struct EventSequence: AsyncSequence, Sendable {
 
         /// Returns the next event, or `nil` when the task is cancelled.
         ///
-        /// - Throws: `ClientError.unreachable` if the first connection fails,
-        ///   `ClientError.refused` if sfud refuses the subscription.
+        /// - Throws: `ClientError.unreachable` or `ClientError.connectionLost` if the first
+        ///   connection fails, `ClientError.refused` if sfud refuses the subscription,
+        ///   `ClientError.protocolViolation` for a line that violates the contract.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(ClientError) -> IPCEvent? {
@@ -166,7 +167,7 @@ extension EventSequence.Iterator {
         _ connection: LineConnection
     ) async throws(ClientError) -> M.Result? {
         let id = RequestID.string(M.name)
-        let request = IPCRequest(id: id, method: M.name, params: JSON(encoding: params))
+        let request = try IPCRequest(id: id, method: M.name, params: JSON(params: params))
         connection.send(request.encoded())
         while let message = try await message(connection) {
             switch message {

@@ -76,12 +76,13 @@ public actor SFUClient {
 
     /// Calls a method.
     ///
-    /// - Throws: `ClientError.refused` with sfud's error, or the reason why there is no reply.
+    /// - Throws: `ClientError.refused` with sfud's error, or the reason why there is no reply;
+    ///   `ClientError.limit` for params that are too long or nested too deep, which are not sent.
     public func call<M: IPCMethod>(
         _ method: M.Type,
         _ params: M.Params
     ) async throws(ClientError) -> M.Result {
-        let json = try await call(M.name, JSON(encoding: params))
+        let json = try await call(M.name, JSON(params: params))
         do throws(IPCError) {
             return try json.decode(M.Result.self)
         } catch {
@@ -111,6 +112,8 @@ public actor SFUClient {
     ///
     /// - Throws: The same errors as the typed call.
     public func call(_ method: String, _ params: JSON) async throws(ClientError) -> JSON {
+        // sfud could not tell whose such a line is, and would answer nobody.
+        guard !params.isNested(deeperThan: JSON.depthLimit - 1) else { throw .nestedTooDeep }
         let connection = try await open()
         guard waiting.count < options.callLimit else {
             throw .limit("\(options.callLimit) calls are under way")

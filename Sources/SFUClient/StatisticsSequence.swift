@@ -23,7 +23,8 @@ public struct StatisticsSequence: AsyncSequence, Sendable {
         /// Returns the next event, or `nil` when the task is cancelled.
         ///
         /// - Throws: `ClientError.unreachable`, `ClientError.refused` if sfud refuses the
-        ///   subscription, `ClientError.connectionLost`.
+        ///   subscription, `ClientError.connectionLost`, `ClientError.protocolViolation` for a line
+        ///   that violates the contract.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(ClientError) -> IPCEvent? {
@@ -52,10 +53,10 @@ public struct StatisticsSequence: AsyncSequence, Sendable {
         private mutating func open() async throws(ClientError) -> LineConnection {
             if let connection { return connection }
             let opened = try await sequence.dialer.open()
-            let request = IPCRequest(
+            let request = try IPCRequest(
                 id: .integer(1),
                 method: StatsSubscribe.name,
-                params: JSON(encoding: sequence.params)
+                params: JSON(params: sequence.params)
             )
             opened.send(request.encoded())
             connection = opened

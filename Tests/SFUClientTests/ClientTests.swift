@@ -145,6 +145,43 @@ private var patient: ClientOptions {
         #expect(outcome2 == .failure(.limit("the params are too long")))
     }
 
+    /// The line has two levels above a payload: its own object, and the params.
+    @Test(arguments: [63, 64, 65, 1_000])
+    func `params that sfud could not read are refused here`(levels: Int) async {
+        let client = SFUClient(dialer: FakeServer().dialer, options: patient)
+        let params = MessagePublish.Params(
+            room: "r",
+            topic: "t",
+            message: "m",
+            payload: .nested(levels)
+        )
+        let tooDeep = ClientError.limit("the params are nested too deep")
+        let typed = await settled { () throws(ClientError) in
+            _ = try await client.call(MessagePublish.self, params)
+        }
+        guard case .failure(tooDeep) = typed else {
+            Issue.record("typed: \(typed)")
+            return
+        }
+        let byName = await settled { () throws(ClientError) in
+            try await client.call("message.publish", ["payload": .nested(levels)])
+        }
+        #expect(byName == .failure(tooDeep))
+    }
+
+    @Test func `params of as many levels as sfud reads are sent`() async throws {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: patient)
+        let params: JSON = ["payload": .nested(62)]
+        async let answer = client.call("message.publish", params)
+        let connection = try #require(await server.connection())
+        let request = try #require(try await connection.request())
+        #expect(request.params == params)
+        connection.reply(request, Done())
+        #expect(try await answer == [:])
+        await client.close()
+    }
+
     static let nonsense: [Row<String, Void>] = [
         Row("not JSON", "hello", ()),
         Row("no reply", "{}", ()),
@@ -176,6 +213,15 @@ private var patient: ClientOptions {
                 continue
             }
         }
+    }
+}
+
+extension JSON {
+    /// Returns arrays in arrays, so many levels of them.
+    static func nested(_ levels: Int) -> JSON {
+        var value = JSON.array([])
+        for _ in 1..<levels { value = .array([value]) }
+        return value
     }
 }
 

@@ -17,8 +17,8 @@ extension ContractTexts {
         ConnectionState: State of a participant's connection.
         ConnectionState.connecting: A transport waits for ICE and DTLS.
         ConnectionState.none: No transport exists.
-        CustomItems: Opaque JSON object that a signalling server attaches to a room or a
-            participant.
+        CustomItems: Opaque JSON object that a signalling server attaches to a room, a participant
+            or a stream. It has at most 65,536 bytes as JSON, and 32 levels of nesting.
         Done: The result of a method that returns no data. `fence` is present if the call revoked
             a right.
         Done.durable: `false` if the change is not in the room's journal yet. It is lost if the
@@ -169,7 +169,8 @@ extension ContractTexts {
         Message.number: Number of the message in its room, counted from 1.
         Message.time: Unix time, in seconds.
         MessagePublish: Publishes a message to the subscribers of its topic, including the sender.
-        MessagePublish.Params.payload: Any JSON value, of at most 65,536 bytes.
+        MessagePublish.Params.payload: Any JSON value, of at most 65,536 bytes and 32 levels of
+            nesting.
         MessagePublish.Params.persist: Whether the message is kept for later subscribers.
         MessagePublish.Params.to: Restricts delivery to these subscribers.
         MessageReceived: `message.received`.

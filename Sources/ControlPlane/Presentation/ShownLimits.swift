@@ -23,6 +23,7 @@ extension ControlSetup {
         "text": ShortText.byteLimit,
         "custom": CustomItems.byteLimit,
         "message": Message.byteLimit,
+        "nesting": JSON.attachedDepthLimit,
         "settingsBytes": RoomSettings.byteLimit,
         "page": PageLimit.range.upperBound,
         "pageBytes": Page.byteLimit,

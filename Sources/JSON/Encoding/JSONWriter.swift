@@ -213,11 +213,17 @@ extension JSON {
         return writer.bytes
     }
 
+    /// Converts `value` to JSON, which may be nested deeper than JSON here may be.
+    ///
+    /// - Throws: `JSONSyntaxError` if it has more than `depthLimit` levels.
+    package init(converting value: some Encodable) throws(JSONSyntaxError) {
+        self = try JSON(parsing: Self.encoded(value))
+    }
+
     /// Converts `value` to JSON by encoding and parsing it.
     public init(encoding value: some Encodable) {
-        let bytes = Self.encoded(value)
         do throws(JSONSyntaxError) {
-            self = try JSON(parsing: bytes)
+            self = try JSON(converting: value)
         } catch {
             preconditionFailure("\(type(of: value)) is deeper than JSON here may be: \(error)")
         }
