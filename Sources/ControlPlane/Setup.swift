@@ -26,7 +26,7 @@ package struct ControlSetup: Sendable {
     /// `ADDR:PORT` of every listening TCP socket.
     package var tcp: [String] = []
     package var limits: ControlLimits
-    /// All limits with a configuration key, by that name; shown and not used.
+    /// All limits with a configuration key, by that name; they are shown.
     var configuredLimits: [String: Int]
     /// Absolute path of the directory for recordings; `nil`: recording is disabled.
     var recordings: String?
@@ -72,6 +72,17 @@ package struct ControlSetup: Sendable {
     }
 
     package var workers: Int { candidates.count }
+
+    /// Bytes of missed events that one subscription is sent.
+    ///
+    /// All of them are queued at once, so they are at most half of what a connection's queue holds
+    /// before it is dropped, which is 16 times `ipcOutputBytes`.
+    var replayBytes: Int {
+        min(Self.replayByteLimit, configuredLimits["ipcOutputBytes"].map { 8 * $0 } ?? .max)
+    }
+
+    /// Bytes of missed events that one subscription is sent at most.
+    static let replayByteLimit = 8 << 20
 
     /// Returns the ICE candidates of a worker, best first: UDP before TCP.
     func candidates(of worker: Int) -> [Candidate] {

@@ -44,6 +44,9 @@ package struct Cluster {
     private(set) var lastActive: Instant
     private var nextTidy: Instant
     private var nextBeat: Instant
+    /// Bytes of other nodes' events that wait for the reply to `events.subscribe`, beyond which it
+    /// comes at once.
+    var earlyLimit = 64 << 20
     /// Unix time in seconds, for events that this node makes.
     package var unixTime = 0.0
     package internal(set) var counters = ClusterCounters()
@@ -267,6 +270,7 @@ package struct Cluster {
             // It may have been given up while it waited.
             guard guests[guest] != nil else { return }
             if tookEffect(call, named: guests[guest]?.name) { return }
+            if waitsForLink(guest, call) { return }
             counters.callsExecuted &+= 1
             let call = withoutMovedRooms(call)
             guests[guest]?.call = call

@@ -38,8 +38,9 @@ struct Subscription {
     var attachments: [NodeName: Attachment] = [:]
     /// Latest time of the reply, until it is given.
     var replyBy: Instant?
-    /// Events of other nodes that came before the reply.
+    /// Events of other nodes that came before the reply, and their bytes.
     var early: [[UInt8]] = []
+    var earlyBytes = 0
     /// Whether the connection gets the events of this node's rooms.
     var isBegun = false
     /// Its positions in rooms of other nodes, and in those that have left this one.
@@ -91,6 +92,7 @@ extension Cluster {
         subscription.replyBy = nil
         let early = subscription.early
         subscription.early = []
+        subscription.earlyBytes = 0
         subscriptions[connection] = subscription
         var call = subscription.call
         if let since = subscription.params.since, case .object(var params) = call.request.params {
@@ -274,12 +276,16 @@ extension Cluster {
     }
 
     mutating func deliver(_ line: [UInt8], to connection: UInt64) {
-        guard let subscription = subscriptions[connection] else { return }
-        if subscription.replyBy != nil {
-            subscriptions[connection]?.early.append(line)
-        } else {
-            emit(.line(connection: connection, line))
+        // No copy is made of the subscription, as each event comes here.
+        guard subscriptions[connection] != nil else { return }
+        guard subscriptions[connection]?.replyBy != nil else {
+            return emit(.line(connection: connection, line))
         }
+        subscriptions[connection]?.early.append(line)
+        subscriptions[connection]?.earlyBytes += line.count
+        // All of it comes with the reply: the connection would be dropped for more.
+        guard subscriptions[connection]?.earlyBytes ?? 0 > earlyLimit else { return }
+        finishSubscribe(connection, at: lastActive)
     }
 
     /// Makes the call that subscribes a connection at another node.
@@ -333,6 +339,7 @@ extension Cluster {
             )
             emit(.send(node, message))
         }
+        noteReplayed(replay, to: node)
         // It asks only for what it has missed of a room: the positions were told before.
         guard !isKnown || guest.hasWaited else { return }
         var chunk: [String: UInt64] = [:]

@@ -19,6 +19,8 @@ struct Peer {
     var incoming = IncomingCalls()
     /// Events that its connections receive from here.
     var interests: [UInt64: FeedInterest] = [:]
+    /// Missed events that are on their way to it.
+    var replays = ReplaysOnTheWay()
     /// Round-trip time of the link, in milliseconds.
     var roundTrip: Double?
     /// Messages about this home's participants at the node, and about that home's here.
@@ -109,6 +111,8 @@ struct Guest {
     var interest: FeedInterest?
     /// Whether such a question has waited for a room, and its events were told meanwhile.
     var hasWaited = false
+    /// Such a question, while it waits for what is on its way over the link.
+    var waiting: PendingCall?
     /// Whether the call has changed its room.
     var hasChanged = false
     /// Number of that change in the room's journal.
@@ -155,6 +159,7 @@ extension Cluster {
             if peers[node]?.downSince == nil { peers[node]?.downSince = now }
             members.silence(node)
             peers[node]?.interests = [:]
+            peers[node]?.replays = ReplaysOnTheWay()
             peers[node]?.roundTrip = nil
             peers[node]?.isDescribed = false
             peers[node]?.isDisowned = false
@@ -217,7 +222,8 @@ extension Cluster {
         case .closed(let connection):
             peers[node]?.interests[connection] = nil
             dropQuestions(of: connection, at: node, exceptFor: nil)
-        case .ping, .pong: break
+        case .ping: break
+        case .pong(let stamp): noteArrived(before: stamp, at: node)
         case .describe(let facts): described(node, facts)
         case .place(let message): receive(message, from: node)
         }

@@ -44,11 +44,13 @@ struct ControlDriver {
         workers: Int = 1,
         limits: ControlLimits = ControlLimits(),
         recordings: String? = nil,
+        outputBytes: Int? = nil,
         seed: UInt64 = 1
     ) {
         let candidates = (0..<workers).map { [Address(ipv4: 0x7f00_0001, port: 5004 + UInt16($0))] }
         var configured = Configuration.Limits()
         configured.control = limits
+        if let outputBytes { configured.ipc.outputBytes = outputBytes }
         setup = ControlSetup(
             version: "1.2.3",
             bootID: "boot",

@@ -146,7 +146,7 @@ private var patient: ClientOptions {
     }
 
     /// The line has two levels above a payload: its own object, and the params.
-    @Test(arguments: [63, 64, 65, 1_000])
+    @Test(arguments: [63, 64, 65, 100])
     func `params that sfud could not read are refused here`(levels: Int) async {
         let client = SFUClient(dialer: FakeServer().dialer, options: patient)
         let params = MessagePublish.Params(
