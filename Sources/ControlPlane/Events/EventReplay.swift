@@ -48,7 +48,7 @@ extension ControlPlane {
         var wanted = all.filter {
             $0.event.name == Resync.event || interest.includes($0.event.name, in: nil)
         }
-        let fits = bytes + wanted.bytes <= setup.replayBytes
+        let fits = wanted.isEmpty || bytes + wanted.bytes <= setup.replayBytes
         if !fits, let last = all.last, last.event.name != Resync.event {
             wanted = [resync(room, "expired", last.seq)]
         }
