@@ -65,6 +65,16 @@ package struct SavedChange: Hashable, Sendable {
     }
 }
 
+extension [SavedChange] {
+    /// The changes by their scopes, in the order in which they are to be saved.
+    ///
+    /// The process's own come first, as the empty scope: if it dies before the rest is saved, the
+    /// numbers that rooms were given have been counted.
+    package var byScope: [(key: String, value: [SavedChange])] {
+        Dictionary(grouping: self, by: \.scope).sorted { $0.key < $1.key }
+    }
+}
+
 /// Severity of a log line; a configured level includes all above it.
 package enum LogLevel: String, CaseIterable, Comparable, Sendable {
     case debug, info, warning, error

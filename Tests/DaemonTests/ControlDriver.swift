@@ -30,6 +30,8 @@ struct ControlDriver {
     private var statistics: [(connection: ConnectionID, event: IPCEvent)] = []
     /// Subscriptions that workers were asked to explain.
     var questions: [(worker: Int, token: UInt64)] = []
+    /// Records that were saved for another process.
+    var saved: [String: [UInt8]] = [:]
     var hasExited = false
     /// Bytes of the longest reply or event so far.
     var longestLine = 0
@@ -72,6 +74,7 @@ struct ControlDriver {
         let unixTime = Self.startTime + Double(now.nanoseconds) / 1e9
         plane = ControlPlane(setup, restoring: saved, at: now, unixTime: unixTime)
         fences = []
+        self.saved = [:]
     }
 
     /// Sends a line and processes its effects, workers' answers not included.
@@ -210,7 +213,8 @@ struct ControlDriver {
             hasExited = true
             trace.append("exit")
         case .upgrade(let binary): trace.append("upgrade \(binary ?? "own")")
-        case .log, .close, .save, .place, .handOver: break
+        case .save(let changes): for change in changes { saved[change.key] = change.value }
+        case .log, .close, .place, .handOver: break
         }
     }
 }

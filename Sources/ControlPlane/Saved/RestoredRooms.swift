@@ -51,6 +51,7 @@ extension ControlPlane {
         for (name, records) in groups.sorted(by: { $0.key < $1.key }) {
             restore(name, records)
         }
+        shared.skipNumbers(of: rooms.entries.values.map(\.room))
         restoreHandles(process, saved, at: now)
         awaitPlaces(at: now)
         for name in rooms.names {

@@ -87,14 +87,11 @@ final class CallMemory {
     ///
     /// The changes of one room are saved as one, so that damage costs that room alone.
     func save(_ changes: [SavedChange]) {
-        var groups: [String: RecordGroup] = [:]
-        for change in changes {
-            let scope = change.scope
-            groups[scope, default: RecordGroup(scope: scope)].changes.append(
+        for (scope, changes) in changes.byScope where records?.isUsable == true {
+            var group = RecordGroup(scope: scope)
+            group.changes = changes.map { change in
                 RecordChange(RecordKey(Array(change.key.utf8)), change.value)
-            )
-        }
-        for group in groups.values where records?.isUsable == true {
+            }
             guard records?.append(group) == false else { continue }
             log.error("rooms are no longer saved", [("reason", "the memory for them is full")])
         }

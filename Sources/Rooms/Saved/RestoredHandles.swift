@@ -58,6 +58,26 @@ extension Room {
     }
 }
 
+extension Room.Shared {
+    /// Gives no number again that a restored room has, even if the process died before it had saved
+    /// that the number was given.
+    ///
+    /// Such numbers are a little above the last one. Those far above are other nodes', from where
+    /// the room has come, and they go on counting there.
+    package mutating func skipNumbers(of rooms: [Room]) {
+        let first = lastSubscription
+        for number in rooms.flatMap(\.subscriptions.keys)
+        where number > first && number - first < Self.numbersPerLife {
+            lastSubscription = max(lastSubscription, number)
+        }
+        guard let service = taps else { return }
+        taps?.lastID = rooms.compactMap(\.taps.ids.last).reduce(service.lastID, max)
+    }
+
+    /// Numbers of subscriptions that a node of a cluster may give before it meets another's.
+    private static let numbersPerLife: UInt64 = 1 << 24
+}
+
 extension WorkerIdentifiers {
     /// Makes the pools anew, with these handles in use and no other given before.
     package mutating func restore(
