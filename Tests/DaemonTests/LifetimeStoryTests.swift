@@ -1,11 +1,11 @@
 import RTP
-import Rooms
 import TestSupport
 import Testing
 
 @testable import Contract
 @testable import ControlPlane
 @testable import JSON
+@testable import Rooms
 @testable import WorkerInterface
 
 /// Rooms that stay empty, participants that stay disconnected, and ends in their order.
@@ -133,6 +133,24 @@ import Testing
         try driver.done("room.update", ["room": "r", "settings": ["disconnectedSeconds": 60]])
         driver.pass(milliseconds: 1)
         #expect(try driver.shown().participants.count == 3)
+    }
+
+    @Test func `who comes and goes leaves nothing behind one who stays away`() throws {
+        var driver = try connected(["disconnectedSeconds": .null])
+        try lose("b", &driver)
+        for _ in 0..<200 {
+            try lose("a", &driver)
+            try driver.offer("a", "0:audio:sendonly")
+        }
+        let noted = try #require(driver.plane.rooms["r"]).room.absences.count
+        #expect(noted <= 40)
+        // Each counts from its own loss, the last one of "a" from now.
+        try lose("a", &driver)
+        try driver.done("room.update", ["room": "r", "settings": ["disconnectedSeconds": 60]])
+        driver.pass(milliseconds: 59_900)
+        #expect(try driver.shown().participants.map(\.participant) == ["a", "c", "d"])
+        driver.pass(milliseconds: 200)
+        #expect(try driver.shown().participants.map(\.participant) == ["c", "d"])
     }
 
     @Test func `a takeover tells the server alone that the former one is out`() throws {

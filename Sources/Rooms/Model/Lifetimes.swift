@@ -27,7 +27,14 @@ extension Room {
 
         var first: Loss? { passed < losses.count ? losses[passed] : nil }
 
+        /// Number of entries, with those that no longer count.
+        var count: Int { losses.count }
+        /// Losses in order, among them those of participants that have returned or left.
+        var noted: ArraySlice<Loss> { losses[passed...] }
+
         mutating func add(_ loss: Loss) { losses.append(loss) }
+
+        mutating func keepOnly(_ losses: [Loss]) { (self.losses, passed) = (losses, 0) }
 
         mutating func removeFirst() {
             passed += 1
@@ -72,9 +79,16 @@ extension Room {
     /// Notes that a participant has lost its last transport.
     mutating func noteLoss(of id: String, at now: Instant) {
         guard participants[id]?.connection == .disconnected else { return }
+        guard participants[id]?.lost != now else { return }
         participants[id]?.lost = now
         absences.add(Absences.Loss(participant: id, at: now))
+        // Behind one who stays away for long, or for ever, others may come and go.
+        guard absences.count > Self.spareLosses + 2 * participants.count else { return }
+        absences.keepOnly(absences.noted.filter { participants[$0.participant]?.lost == $0.at })
     }
+
+    /// Losses that no longer count and may be kept, besides as many as there are participants.
+    private static let spareLosses = 32
 
     /// Forgets the losses of participants that have returned or left, and notes whether the room is
     /// empty.
