@@ -129,6 +129,20 @@ import Testing
         #expect(driver.plane.roomOutputs.forwards.isEmpty)
     }
 
+    @Test func `with a room that goes on elsewhere it ends without a word`() throws {
+        var driver = try ControlDriver.tapped("a")
+        try driver.done("tap.start", params(try stream(of: "a", driver)))
+        #expect(driver.plane.rtpForwardCount == 1)
+        _ = driver.takeEvents()
+        driver.plane.abandon("r", at: driver.now)
+        driver.drain()
+        driver.fence()
+        #expect(driver.takeEvents() == [])
+        #expect(driver.plane.rtpForwardCount == 0 && driver.plane.shared.outputs.open == 0)
+        let listed = try driver.done("tap.list").decode(TapList.Result.self)
+        #expect(listed.taps.isEmpty)
+    }
+
     struct Wrong: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var more: [String: JSON]

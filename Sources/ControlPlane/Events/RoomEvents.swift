@@ -179,7 +179,6 @@ extension ControlPlane {
             data = StreamingResumed(streaming: StreamingID(tap.name))
         case .outputStarted(let tap): data = TapStarted(tap)
         case .outputStopped(let tap, let reason, let actor):
-            roomOutputs.forwards[tap.id] = nil
             data = TapStopped(tap, reason: reason, by: actor)
         }
         return events(data, to: to, in: room)

@@ -97,7 +97,9 @@ extension ControlPlane {
         case .transport(let worker, let id): shared.identifiers[worker].transports.release(id)
         case .publication(let worker, let id): shared.identifiers[worker].publications.release(id)
         case .slot(let worker, let id): shared.identifiers[worker].slots.release(id)
-        case .subscription, .tap: break
+        // One of a room that goes on elsewhere ends without a word.
+        case .tap(let id): roomOutputs.forwards[id] = nil
+        case .subscription: break
         }
     }
 }
