@@ -311,6 +311,28 @@ import Testing
         #expect(left.events == [.statistics(token: 7, [], [], []), .explained(token: 8, nil)])
     }
 
+    @Test func `a part of a message that has no fence frees handles too`() throws {
+        var (world, _) = try call()
+        let home = try #require(world.nodes["a"]).plane
+        let room = try #require(home.rooms["r"]).room
+        let place = try #require(home.shared.remote?.place(of: 0, at: "b"))
+        let closes = room.transports(at: place).map { RemoteCommand.close($0.place.id) }
+        let ends = room.mirrors(at: place).map { RemoteCommand.unmirror($0) }
+        #expect(closes.count == 1 && ends.count == 1)
+        let part = PlaceCommands(worker: 0, place: place, commands: closes + ends)
+        for bytes in part.parts {
+            world.nodes["b"]?.plane.receivePlaceCommands(bytes, from: "a", "boot-a", at: world.now)
+        }
+        world.settle()
+        let far = try #require(world.nodes["b"]).plane
+        let used = far.shared.identifiers.map {
+            $0.transports.used + $0.publications.used + $0.slots.used
+        }
+        #expect(used.allSatisfy { $0 == 0 }, "\(used)")
+        #expect(far.places?.guests.fences.isEmpty == true)
+        #expect(!world.warnings.contains { $0.contains("fence") }, "the home has heard of none")
+    }
+
     @Test func `wants of a node's viewers reach its link thread`() throws {
         var (world, _) = try call()
         let mirror = try #require(world.nodes["b"]?.worker.mirrors.keys.first)

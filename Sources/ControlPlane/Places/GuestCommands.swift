@@ -75,9 +75,12 @@ extension ControlPlane {
         var waiting: Set<Int> = [work.worker]
         if !work.routed.link.isEmpty { waiting.insert(linkThread) }
         var fences: [WorkerCommand] = []
-        for epoch in work.fences {
+        // A part of a long message may have none. Handles are freed behind one of nobody's then:
+        // the home must not hear of a fence that it does not await.
+        let isOwn = work.fences.isEmpty && !work.routed.freed.isEmpty
+        for epoch in isOwn ? [0] : work.fences {
             let fence = GuestFence(
-                home: work.home,
+                home: isOwn ? "" : work.home,
                 worker: work.worker,
                 epoch: epoch,
                 waiting: waiting,
