@@ -30,6 +30,7 @@ package struct Cluster {
     /// Calls of other nodes that are executed here, by the connection number that stands for each.
     var guests: [UInt64: Guest] = [:]
     var registry = RegistryState()
+    var leftovers = Leftovers()
     var load = NodeLoad()
     var lastNumber: UInt64 = 0
     var lastGuest: UInt64 = Self.firstGuest
@@ -67,6 +68,8 @@ package struct Cluster {
             case lookup(String)
             /// A record that is marked as ended, or removed.
             case tidy
+            /// The mark that a removed record has left.
+            case forget
             case append(String)
             /// A look at a journal's end after a write has met a conflict.
             case journalEnd(String)

@@ -17,6 +17,7 @@ extension Cluster {
         case .entry(let key, let revision, let value):
             registry.snapshot?.insert(key)
             registry.highest = max(registry.highest, revision)
+            if value == nil { noteMark(key, revision, at: now) }
             note(key, revision, value, at: now)
         case .complete: finishSnapshot(at: now)
         case .outcome(let outcome, let number):
@@ -44,6 +45,7 @@ extension Cluster {
             noteRead(room, outcome, number, at: now)
             finishLookup(room, outcome, at: now)
         case .tidy: registry.tidying -= 1
+        case .forget: noteForgotten(outcome, at: now)
         case .journalEnd(let room): noteJournalEnd(room, outcome, at: now)
         case .verify(let room):
             noteRead(room, outcome, number, at: now)
@@ -138,13 +140,8 @@ extension Cluster {
         tellTrust()
     }
 
-    private func hasRooms(_ name: NodeName) -> Bool {
+    func hasRooms(_ name: NodeName) -> Bool {
         directory.values.contains { $0.record.home == name }
-    }
-
-    /// Forgets nodes that have left, once their rooms have ended.
-    private mutating func tidyPeers() {
-        for name in peers.keys where members[name] == nil && !hasRooms(name) { peers[name] = nil }
     }
 
     private mutating func tellTrust() {
@@ -232,6 +229,7 @@ extension Cluster {
 
     private mutating func beginSnapshot(at now: Instant) {
         registry.snapshot = []
+        leftovers.forgetAll()
         registry.highestBefore = max(registry.highestBefore, registry.highest)
         registry.highest = 0
         if !members.isCurrent(at: now) { registry.mayHaveMissed = true }
@@ -315,50 +313,6 @@ extension Cluster {
         emit(.registry(.write(number: number, key: key.text, value: value, condition)))
     }
 
-    /// Marks rooms as ended whose home is gone, and later removes what nobody needs.
-    ///
-    /// The first of the living nodes by name does that, and each node for its own earlier lives.
-    mutating func tidyDirectory(at now: Instant) {
-        guard isSynced, members.isCurrent(at: now) else { return }
-        tidyPeers()
-        let isFirst = members.alive.first == setup.name
-        let over = directory.filter { $0.value.endedSince != nil || orphans[$0.key] != nil }
-        for (room, known) in over.inOrder() where registry.tidying < Self.tidyingLimit {
-            let isMine = known.record.home == setup.name && known.record.boot != setup.boot
-            guard isFirst || isMine, holds[room] == nil else { continue }
-            if let since = known.endedSince {
-                guard now.milliseconds(since: since) >= Self.keepMilliseconds else { continue }
-                tidy(.room(room), nil as RoomRecord?, known.revision)
-            } else if let orphan = orphans[room],
-                now.milliseconds(since: orphan.since) >= Self.orphanMilliseconds
-            {
-                var record = known.record
-                record.ended = true
-                tidy(.room(room), record, known.revision)
-            }
-        }
-        guard isFirst else { return }
-        for (name, member) in members.table.inOrder(where: \.isLost)
-        where now.milliseconds(since: member.changed) >= Self.keepMilliseconds {
-            tidy(.member(name), nil as MemberRecord?, member.revision)
-        }
-    }
-
-    private mutating func tidy(
-        _ key: RegistryKey,
-        _ record: (some Encodable)?,
-        _ revision: UInt64
-    ) {
-        registry.tidying += 1
-        write(key, record, .revision(revision), for: .tidy)
-    }
-
     /// Most reasons for which the registry cannot be reached that are told at one time.
     private static let maxCauses = 8
-    /// Records that are marked or removed at one time.
-    static let tidyingLimit = 200
-    /// Time after which the name of a lost node's room is free if nobody could go on with it.
-    static let orphanMilliseconds: Int64 = 15_000
-    /// Time for which records of ended rooms and lost nodes are kept.
-    static let keepMilliseconds: Int64 = 60_000
 }

@@ -152,6 +152,8 @@ package enum RegistryRequest: Hashable, Sendable {
     case journal(number: UInt64, journal: String)
     /// Removes what a room's journal has before a sequence.
     case purge(journal: String, before: UInt64)
+    /// Removes the mark that a deletion has left; an entry that was written since stays.
+    case forget(number: UInt64, key: String, revision: UInt64)
     /// Reads all entries again, as a snapshot.
     case watchAgain
 }

@@ -100,6 +100,9 @@ package final class RegistryClient: Sendable {
         case .watchAgain:
             watchCount.add(1, ordering: .relaxed)
             return
+        case .forget(let number, let key, let revision):
+            // If it may not do that, the bucket is none the worse.
+            return updates.post([.outcome(session.forget(key, revision), of: number)])
         case .append, .last, .journal, .purge: return
         }
         // The bucket may be gone: it is made again, and read as a whole.
@@ -125,7 +128,7 @@ package final class RegistryClient: Sendable {
         case .last(_, let room): session.readEnd(of: room)
         case .journal(_, let room): session.readJournal(of: room)
         case .purge(let room, let sequence): session.purge(room, before: sequence)
-        case .write, .read, .watchAgain: .failed
+        case .write, .read, .forget, .watchAgain: .failed
         }
     }
 
@@ -153,7 +156,7 @@ extension RegistryRequest {
     fileprivate var number: UInt64? {
         switch self {
         case .write(let number, _, _, _), .read(let number, _), .append(let number, _, _, _),
-            .last(let number, _), .journal(let number, _):
+            .last(let number, _), .journal(let number, _), .forget(let number, _, _):
             number
         case .purge, .watchAgain: nil
         }
@@ -165,7 +168,7 @@ extension RegistryRequest {
         case .append(_, let room, _, _), .last(_, let room), .journal(_, let room),
             .purge(let room, _):
             room
-        case .write, .read, .watchAgain: nil
+        case .write, .read, .forget, .watchAgain: nil
         }
     }
 }

@@ -129,7 +129,23 @@ final class RegistrySession: @unchecked Sendable {
     }
 
     func read(_ key: String) -> RegistryOutcome {
-        readLast(of: Self.subject(of: key), in: "KV_" + Self.bucket)
+        readLast(of: Self.subject(of: key), in: Self.bucketStream)
+    }
+
+    /// Removes the mark of a deletion; what was written since stays.
+    ///
+    /// The library's own call (`kvStore_PurgeDeletes`) looks for marks first and then removes all
+    /// that their keys have: a room whose name was used again in between would lose its record.
+    func forget(_ key: String, _ revision: UInt64) -> RegistryOutcome {
+        guard let stream = unsafe stream else { return .failed }
+        let status = unsafe registry_purge(
+            stream,
+            Self.bucketStream,
+            Self.subject(of: key),
+            revision + 1,
+            Self.waitMilliseconds
+        )
+        return status == NATS_OK ? .stored(revision: revision) : .failed
     }
 
     /// Reads the last message of a subject.
@@ -213,6 +229,8 @@ final class RegistrySession: @unchecked Sendable {
 
     /// Name of the bucket that all nodes of a cluster share.
     private static let bucket = "sfud"
+    /// Name of the stream that NATS has for the bucket.
+    private static let bucketStream = "KV_" + bucket
     /// Longest wait for the broker's answer to one request.
     static let waitMilliseconds: Int64 = 1_500
     private static let silenceMilliseconds: Int64 = 3_000

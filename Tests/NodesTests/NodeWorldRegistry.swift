@@ -58,6 +58,13 @@ extension NodeWorld {
                 // As NATS 2.9 does it, 1 means everything.
                 journals[room]?.removeAll { $0.sequence < sequence || sequence == 1 }
             }
+        case .forget(let number, let key, let revision):
+            after(milliseconds: delay) { [self] in
+                guard canReach(node) else { return fail(number, node) }
+                // Nobody hears of it.
+                if let entry = store[key], entry.revision <= revision { store[key] = nil }
+                answer(number, .stored(revision: revision), node)
+            }
         case .watchAgain: after(milliseconds: 10) { [self] in snapshot(node.name) }
         case .read(let number, let key):
             after(milliseconds: delay) { [self] in
