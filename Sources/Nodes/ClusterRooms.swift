@@ -51,6 +51,8 @@ struct Hold {
     var hasEnded = false
     /// Records of such a room, until it goes on here.
     var contents: JournalContents?
+    /// Sequence of the last message that its journal is known to have.
+    var journalEnd: UInt64?
     /// Whether the registry may have a mark that the room is left.
     var mayBeLeft = false
     /// Whether another node may have taken the room, as this one stood still.
@@ -183,6 +185,7 @@ extension Cluster {
     private mutating func finishRelease(_ room: String, at now: Instant) {
         dropJournal(of: room)
         guard let hold = holds.removeValue(forKey: room) else { return }
+        purgeBuried(room, upTo: hold.journalEnd)
         unwanted[room] = nil
         forgetPositions(of: room)
         for call in hold.waiting { route(call, at: now) }

@@ -132,6 +132,7 @@ extension Cluster {
         holds[room]?.isWriting = false
         switch outcome {
         case .journal(let messages, let last):
+            holds[room]?.journalEnd = last
             guard let contents = JournalContents(messages), !contents.records.isEmpty else {
                 return bury(room, at: now)
             }
@@ -157,6 +158,7 @@ extension Cluster {
             guard holds[room]?.isDoubted == false else { return retry(room, at: now) }
             guard let contents = holds[room]?.contents else { return }
             holds[room]?.contents = nil
+            holds[room]?.journalEnd = sequence
             holds[room]?.stage = .held
             journaling.rooms[room] = RoomJournal(last: sequence, of: room, contents)
             emit(.adopt(TakenRoom(name: room, contents: contents)))
@@ -251,6 +253,17 @@ extension Cluster {
         emit(.cancelAdoption(room))
         holds[room]?.stage = .burying
         pursue(room, at: now)
+    }
+
+    /// Removes the journal of a room that could not go on, once its record says that it has ended.
+    ///
+    /// Otherwise another node may have taken the room, and needs that journal. A new room of the
+    /// same name has its messages behind the end that is known.
+    mutating func purgeBuried(_ room: String, upTo end: UInt64?) {
+        guard let end, let known = directory[room], isOwn(known.record), known.record.ended else {
+            return
+        }
+        emit(.registry(.purge(journal: room, before: end + 1)))
     }
 
     /// Time between the turns of two nodes to take a room over.

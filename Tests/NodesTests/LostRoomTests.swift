@@ -51,6 +51,41 @@ import Testing
         #expect(world.events(node, connection: 7) == ["room.closed r 3"])
     }
 
+    /// What a room's journal says when its node is lost.
+    enum Wrong: CaseIterable {
+        case unreadable
+        /// The control plane cannot go on with it.
+        case withoutRoom
+    }
+
+    @Test(arguments: Wrong.allCases)
+    func `the journal of a room that cannot go on is removed, and that of the next one stays`(
+        _ wrong: Wrong
+    ) throws {
+        let world = world(["a", "b"])
+        world.kill("a")
+        let last = try #require(world.journals["r"]?.last)
+        var entry = JournalEntry(
+            kind: .snapshot,
+            isLast: true,
+            group: 1,
+            term: 1,
+            clock: JournalClock(instant: world.now, unixTime: 0),
+            home: a,
+            boot: world["a"].boot
+        )
+        entry.records = [JournalRecord(key: "x", value: [1])]
+        let bytes = wrong == .unreadable ? Array("{".utf8) : entry.encoded
+        world.journals["r"] = [NodeWorld.Message(sequence: last.sequence, bytes: bytes)]
+        world.run(milliseconds: 6_000)
+        #expect(world["b"].warnings.contains("room lost with its node"))
+        #expect(world.journals["r"]?.isEmpty == true)
+        world.call("b", "room.create", ["room": "r"])
+        world.run(milliseconds: 1_000)
+        #expect(world.replies("b") == ["ok at b"])
+        #expect(world.journals["r"]?.isEmpty == false)
+    }
+
     /// Fate of a room's node after the registry had no record of the room any longer.
     enum Loss: CaseIterable {
         /// The link was broken when the room ended.
