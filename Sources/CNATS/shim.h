@@ -186,6 +186,32 @@ static inline natsStatus registry_purge(jsCtx *stream, const char *name, const c
     return status == NATS_OK ? js_PurgeStream(stream, name, &options, NULL) : status;
 }
 
+/// Lists the subjects of a stream that have messages; on NATS_OK the caller destroys the list.
+static inline natsStatus registry_list(jsCtx *stream, const char *name, const char *subjects,
+                                       int64_t milliseconds, jsStreamInfo **info) {
+    jsOptions options;
+    *info = NULL;
+    natsStatus status = jsOptions_Init(&options);
+    options.Wait = milliseconds;
+    options.Stream.Info.SubjectsFilter = subjects;
+    return status == NATS_OK ? js_GetStreamInfo(info, stream, name, &options, NULL) : status;
+}
+
+/// Number of subjects in a list.
+static inline int registry_listed(const jsStreamInfo *info) {
+    return info == NULL || info->State.Subjects == NULL ? 0 : info->State.Subjects->Count;
+}
+
+/// Subject of a list, at an index below their number.
+static inline const char *registry_subject(const jsStreamInfo *info, int index) {
+    return info->State.Subjects->List[index].Subject;
+}
+
+/// Sequence of the last message that the stream had when it was listed.
+static inline uint64_t registry_end(const jsStreamInfo *info) {
+    return info == NULL ? 0 : info->State.LastSeq;
+}
+
 /// Reads the messages of a subject, the first one first.
 static inline natsStatus registry_subscribe(jsCtx *stream, const char *name, const char *subject,
                                             natsSubscription **subscription) {

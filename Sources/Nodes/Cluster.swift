@@ -70,6 +70,8 @@ package struct Cluster {
             case tidy
             /// The mark that a removed record has left.
             case forget
+            /// The list of all journals.
+            case list
             case append(String)
             /// A look at a journal's end after a write has met a conflict.
             case journalEnd(String)

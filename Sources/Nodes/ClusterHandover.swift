@@ -79,7 +79,7 @@ extension Cluster {
             }
             if isHere { letGo(room, at: now) } else { pursue(room, at: now) }
         case .conflict: check(room)
-        case .failed, .absent, .found, .journal:
+        case .failed, .absent, .found, .journal, .journals:
             holds[room]?.retry = now.advanced(milliseconds: Self.retryMilliseconds)
         }
     }

@@ -13,6 +13,7 @@ extension Cluster {
                 registry.causes.count < Self.maxCauses && registry.causes.insert(reason).inserted
             if isSynced || isNew { log("registry away", ["cause": reason], isWarning: true) }
             registry.syncedSince = nil
+            leftovers.strays = nil
         case .snapshot: beginSnapshot(at: now)
         case .entry(let key, let revision, let value):
             registry.snapshot?.insert(key)
@@ -46,6 +47,7 @@ extension Cluster {
             finishLookup(room, outcome, at: now)
         case .tidy: registry.tidying -= 1
         case .forget: noteForgotten(outcome, at: now)
+        case .list: noteListed(outcome, at: now)
         case .journalEnd(let room): noteJournalEnd(room, outcome, at: now)
         case .verify(let room):
             noteRead(room, outcome, number, at: now)
@@ -70,7 +72,7 @@ extension Cluster {
             guard directory[room].map({ $0.number < number }) ?? true else { return }
             directory[room] = nil
             holds[room]?.revision = nil
-        case .stored, .conflict, .journal, .failed: break
+        case .stored, .conflict, .journal, .journals, .failed: break
         }
     }
 
@@ -177,6 +179,7 @@ extension Cluster {
         at now: Instant
     ) {
         let before = directory[room]
+        if record != nil { leftovers.strays?.rooms.remove(room) }
         // In a snapshot revisions may begin again, as the bucket may be another one.
         let isOld = registry.snapshot == nil && !isWiped
         if let before, isOld, revision < before.revision { return }

@@ -264,7 +264,7 @@ extension Cluster {
             }
             pursue(room, at: now)
         case .conflict: check(room)
-        case .failed, .absent, .found, .journal:
+        case .failed, .absent, .found, .journal, .journals:
             holds[room]?.retry = now.advanced(milliseconds: Self.retryMilliseconds)
         }
     }

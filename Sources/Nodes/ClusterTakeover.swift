@@ -144,7 +144,7 @@ extension Cluster {
             let message = entry(.fence, of: room, at: now).encoded
             emit(.registry(.append(number: number, journal: room, message, last: last)))
         case .absent: bury(room, at: now)
-        case .failed, .stored, .conflict, .found: retry(room, at: now)
+        case .failed, .stored, .conflict, .found, .journals: retry(room, at: now)
         }
     }
 
@@ -164,7 +164,7 @@ extension Cluster {
             emit(.adopt(TakenRoom(name: room, contents: contents)))
         // The lost node has written meanwhile: that counts too.
         case .conflict: readJournal(of: room)
-        case .failed, .absent, .found, .journal: retry(room, at: now)
+        case .failed, .absent, .found, .journal, .journals: retry(room, at: now)
         }
     }
 

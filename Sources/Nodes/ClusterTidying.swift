@@ -18,11 +18,25 @@ struct Leftovers {
     /// Time until which none is removed, as the broker did not do it.
     var pausedUntil: Instant?
 
+    /// Journals of rooms that have no record.
+    struct Strays {
+        var rooms: Set<String>
+        /// Sequence of the last message of all journals when they were listed.
+        var last: UInt64
+        var since: Instant
+    }
+
+    /// Journals that are removed if no record of their rooms comes meanwhile.
+    var strays: Strays?
+    /// Time at which the journals are listed again.
+    var nextList: Instant?
+
     /// Forgets all, as the registry tells again what it has.
-    mutating func forgetAll() { (marks, due) = ([], []) }
+    mutating func forgetAll() { (marks, due, strays) = ([], [], nil) }
 }
 
-// Removal of what nobody needs any longer: records of rooms and nodes, and the marks they leave.
+// Removal of what nobody needs any longer: records of rooms and nodes, the marks that they leave,
+// and journals.
 extension Cluster {
     /// Marks rooms as ended whose home is gone, and later removes what nobody needs.
     ///
@@ -32,6 +46,7 @@ extension Cluster {
         tidyPeers()
         let isFirst = members.alive.first == setup.name
         tidyMarks(isFirst: isFirst, at: now)
+        tidyJournals(isFirst: isFirst, at: now)
         let over = directory.filter { $0.value.endedSince != nil || orphans[$0.key] != nil }
         for (room, known) in over.inOrder() where registry.tidying < Self.tidyingLimit {
             let isMine = known.record.home == setup.name && known.record.boot != setup.boot
@@ -120,6 +135,51 @@ extension Cluster {
         leftovers.due = []
     }
 
+    /// Looks for journals of rooms that are no more, and removes them, if this is the first node.
+    ///
+    /// They are left where nobody could take a room over, or where the broker did not do what the
+    /// home asked for. All journals share one limit, beyond which nothing more is stored.
+    private mutating func tidyJournals(isFirst: Bool, at now: Instant) {
+        guard isFirst else {
+            (leftovers.strays, leftovers.nextList) = (nil, nil)
+            return
+        }
+        purgeStrays(at: now)
+        guard let next = leftovers.nextList else {
+            leftovers.nextList = now.advanced(milliseconds: Self.listMilliseconds)
+            return
+        }
+        guard leftovers.strays == nil, next <= now else { return }
+        leftovers.nextList = now.advanced(milliseconds: Self.listMilliseconds)
+        let number = nextNumber()
+        registry.purposes[number] = .list
+        emit(.registry(.journals(number: number)))
+    }
+
+    /// Takes the list of journals.
+    mutating func noteListed(_ outcome: RegistryOutcome, at now: Instant) {
+        guard case .journals(let rooms, let last) = outcome, isSynced else { return }
+        let strays = rooms.filter { directory[$0] == nil && holds[$0] == nil }
+        guard !strays.isEmpty, last > 0 else { return }
+        leftovers.strays = Leftovers.Strays(rooms: Set(strays), last: last, since: now)
+    }
+
+    /// Removes the journals of rooms that had no record for a minute since they were listed.
+    ///
+    /// A room whose record was on its way then has come meanwhile. One that was made since has its
+    /// messages behind the end of that time.
+    private mutating func purgeStrays(at now: Instant) {
+        guard let strays = leftovers.strays, !journaling.isAway,
+            now.milliseconds(since: strays.since) >= Self.keepMilliseconds
+        else { return }
+        for room in strays.rooms.sorted().prefix(Self.straysPerTurn) {
+            leftovers.strays?.rooms.remove(room)
+            guard directory[room] == nil, holds[room] == nil else { continue }
+            emit(.registry(.purge(journal: room, before: strays.last + 1)))
+        }
+        if leftovers.strays?.rooms.isEmpty == true { leftovers.strays = nil }
+    }
+
     /// Records that are marked or removed at one time.
     static let tidyingLimit = 200
     /// Time after which the name of a lost node's room is free if nobody could go on with it.
@@ -133,6 +193,10 @@ extension Cluster {
     static let markMilliseconds: Int64 = 3_600_000
     /// Marks that are removed in one turn.
     static let marksPerTurn = 50
+    /// Time between two lists of all journals.
+    static let listMilliseconds: Int64 = 600_000
+    /// Journals that are removed in one turn.
+    static let straysPerTurn = 10
     /// Time without removals of marks after the broker has not done one.
     static let forgetPauseMilliseconds: Int64 = 600_000
 }

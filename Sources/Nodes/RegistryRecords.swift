@@ -135,6 +135,8 @@ package enum RegistryOutcome: Hashable, Sendable {
     case absent
     /// Messages of a journal, oldest first, and the sequence of the last one.
     case journal([[UInt8]], last: UInt64)
+    /// Rooms that have journals, and the sequence of the last message of all of these.
+    case journals([String], last: UInt64)
     /// The broker has not answered; a write may have been stored.
     case failed
 }
@@ -152,6 +154,8 @@ package enum RegistryRequest: Hashable, Sendable {
     case journal(number: UInt64, journal: String)
     /// Removes what a room's journal has before a sequence.
     case purge(journal: String, before: UInt64)
+    /// Lists the rooms that have journals.
+    case journals(number: UInt64)
     /// Removes the mark that a deletion has left; an entry that was written since stays.
     case forget(number: UInt64, key: String, revision: UInt64)
     /// Reads all entries again, as a snapshot.

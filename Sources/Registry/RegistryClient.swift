@@ -103,7 +103,7 @@ package final class RegistryClient: Sendable {
         case .forget(let number, let key, let revision):
             // If it may not do that, the bucket is none the worse.
             return updates.post([.outcome(session.forget(key, revision), of: number)])
-        case .append, .last, .journal, .purge: return
+        case .append, .last, .journal, .purge, .journals: return
         }
         // The bucket may be gone: it is made again, and read as a whole.
         if outcome == .failed, session.ensureBucket() { watchCount.add(1, ordering: .relaxed) }
@@ -128,6 +128,7 @@ package final class RegistryClient: Sendable {
         case .last(_, let room): session.readEnd(of: room)
         case .journal(_, let room): session.readJournal(of: room)
         case .purge(let room, let sequence): session.purge(room, before: sequence)
+        case .journals: session.listJournals()
         case .write, .read, .forget, .watchAgain: .failed
         }
     }
@@ -156,18 +157,20 @@ extension RegistryRequest {
     fileprivate var number: UInt64? {
         switch self {
         case .write(let number, _, _, _), .read(let number, _), .append(let number, _, _, _),
-            .last(let number, _), .journal(let number, _), .forget(let number, _, _):
+            .last(let number, _), .journal(let number, _), .forget(let number, _, _),
+            .journals(let number):
             number
         case .purge, .watchAgain: nil
         }
     }
 
-    /// Room whose journal the request is about; `nil` for one to the bucket.
+    /// Room whose journal the request is about, none for all; `nil` for one to the bucket.
     fileprivate var journal: String? {
         switch self {
         case .append(_, let room, _, _), .last(_, let room), .journal(_, let room),
             .purge(let room, _):
             room
+        case .journals: ""
         case .write, .read, .forget, .watchAgain: nil
         }
     }

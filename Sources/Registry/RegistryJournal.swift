@@ -39,6 +39,28 @@ extension RegistrySession {
         return status == NATS_OK ? .stored(revision: sequence) : .failed
     }
 
+    /// Lists the rooms that have journals.
+    func listJournals() -> RegistryOutcome {
+        guard let stream = unsafe stream else { return .failed }
+        var info: UnsafeMutablePointer<jsStreamInfo>?
+        let status = unsafe registry_list(
+            stream,
+            Self.journal,
+            Self.prefix + "*",
+            Self.waitMilliseconds,
+            &info
+        )
+        guard status == NATS_OK else { return .failed }
+        defer { unsafe jsStreamInfo_Destroy(info) }
+        var rooms: [String] = []
+        for index in unsafe 0..<registry_listed(info) {
+            guard let subject = unsafe registry_subject(info, index) else { continue }
+            let token = unsafe String(cString: subject).dropFirst(Self.prefix.count)
+            if let room = RoomKey.room(of: String(token)) { rooms.append(room) }
+        }
+        return unsafe .journals(rooms, last: registry_end(info))
+    }
+
     /// Reads all messages of a room's journal, up to the one that was the last when it began.
     func readJournal(of room: String) -> RegistryOutcome {
         guard let stream = unsafe stream else { return .failed }
@@ -46,7 +68,7 @@ extension RegistrySession {
         switch readEnd(of: room) {
         case .found(let revision, _): last = revision
         case .absent: return .absent
-        case .stored, .conflict, .journal, .failed: return .failed
+        case .stored, .conflict, .journal, .journals, .failed: return .failed
         }
         var subscription: OpaquePointer?
         defer { unsafe natsSubscription_Destroy(subscription) }

@@ -58,6 +58,12 @@ extension NodeWorld {
                 // As NATS 2.9 does it, 1 means everything.
                 journals[room]?.removeAll { $0.sequence < sequence || sequence == 1 }
             }
+        case .journals(let number):
+            after(milliseconds: delay) { [self] in
+                guard canReach(node) else { return fail(number, node) }
+                let rooms = journals.filter { !$0.value.isEmpty }.keys.sorted()
+                answer(number, .journals(rooms, last: sequence), node)
+            }
         case .forget(let number, let key, let revision):
             after(milliseconds: delay) { [self] in
                 guard canReach(node) else { return fail(number, node) }

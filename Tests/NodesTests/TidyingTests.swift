@@ -10,13 +10,17 @@ import Testing
     private struct Rig {
         var cluster: Cluster
         var now = Instant(nanoseconds: 1_000_000_000)
-        /// Whether the node `a` lives, too.
-        var hasOther = false
+        /// Another node that lives.
+        var other: String?
         /// Whether the broker removes marks.
         var forgets = true
         var asked = 0
         /// Marks that were removed, each with its key and revision.
         var forgotten: [String] = []
+        /// Rooms that have journals, and those whose journals were removed, each with the sequence
+        /// before which that was.
+        var journals: [String] = []
+        var purged: [String] = []
         private var revision: UInt64 = 0
 
         init() {
@@ -34,15 +38,16 @@ import Testing
         mutating func run(seconds: Int64) {
             for _ in 0..<seconds * 2 {
                 now = now.advanced(milliseconds: 500)
-                if hasOther { beatOfOther() }
+                beatOfOther()
                 cluster.expire(at: now)
                 carryOut()
             }
         }
 
         private mutating func beatOfOther() {
-            let record = MemberRecord(boot: "life2", link: "127.0.0.1:7001", fingerprint: "a")
-            note(RegistryKey.member(NodeWorld.name("a")).text, JSON.encoded(record))
+            guard let other else { return }
+            let record = MemberRecord(boot: "life2", link: "127.0.0.1:7001", fingerprint: "other")
+            note(RegistryKey.member(NodeWorld.name(other)).text, JSON.encoded(record))
         }
 
         /// Removes a room's record; returns the mark that stays.
@@ -50,6 +55,13 @@ import Testing
             let key = RegistryKey.room(room).text
             note(key, nil)
             return "\(key) \(revision)"
+        }
+
+        /// Writes the record of a room that the other node has.
+        mutating func make(_ room: String) {
+            let home = NodeWorld.name(other ?? "c")
+            let record = RoomRecord(home: home, boot: "life2", term: 1)
+            note(RegistryKey.room(room).text, JSON.encoded(record))
         }
 
         private mutating func note(_ key: String, _ value: [UInt8]?) {
@@ -75,7 +87,10 @@ import Testing
                 if forgets { forgotten.append("\(key) \(revision)") }
                 let outcome: RegistryOutcome = forgets ? .stored(revision: revision) : .failed
                 cluster.receive(.outcome(outcome, of: number), at: now)
-            case .read, .append, .last, .journal, .purge, .watchAgain: break
+            case .journals(let number):
+                cluster.receive(.outcome(.journals(journals, last: 70), of: number), at: now)
+            case .purge(let room, let sequence): purged.append("\(room) \(sequence)")
+            case .read, .append, .last, .journal, .watchAgain: break
             }
         }
     }
@@ -105,12 +120,46 @@ import Testing
 
     @Test func `all but the first node leave the marks to it`() {
         var rig = Rig()
-        rig.hasOther = true
+        rig.other = "a"
         rig.run(seconds: 1)
         _ = rig.remove("r")
         rig.run(seconds: 7_220)
         #expect(rig.asked == 0)
         #expect(rig.cluster.leftovers.marks == [])
+    }
+
+    @Test func `journals of rooms that are no more go, and none of a room that is there`() {
+        var rig = Rig()
+        rig.other = "c"
+        rig.run(seconds: 1)
+        rig.make("known")
+        rig.journals = ["known", "late", "stray"]
+        rig.run(seconds: 605)
+        // Its home has claimed the name and begun the journal before the list was made.
+        rig.make("late")
+        rig.run(seconds: 50)
+        #expect(rig.purged == [])
+        rig.run(seconds: 10)
+        #expect(rig.purged == ["stray 71"])
+        rig.journals = ["known", "late"]
+        rig.run(seconds: 1_300)
+        #expect(rig.purged.count == 1)
+    }
+
+    @Test func `many journals go a few at a time, and none while the registry is away`() {
+        var rig = Rig()
+        rig.run(seconds: 1)
+        rig.journals = (0..<25).map { "r\($0)" }
+        rig.run(seconds: 605)
+        rig.cluster.receive(.away("silence"), at: rig.now)
+        rig.cluster.receive(.snapshot, at: rig.now)
+        rig.cluster.receive(.complete, at: rig.now)
+        rig.run(seconds: 100)
+        #expect(rig.purged == [], "they are listed again")
+        rig.run(seconds: 556)
+        #expect(rig.purged.count == 10)
+        rig.run(seconds: 60)
+        #expect(rig.purged.count == 25 && Set(rig.purged).count == 25)
     }
 
     @Test func `a registry that is read again tells its marks again`() {

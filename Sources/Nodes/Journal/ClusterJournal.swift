@@ -190,7 +190,7 @@ extension Cluster {
             journaling.isAway = false
             journaling.rooms[room]?.giveUpWriting()
             resolve(room)
-        case .failed, .absent, .found, .journal:
+        case .failed, .absent, .found, .journal, .journals:
             journaling.rooms[room]?.giveUpWriting(mayBeStored: true)
             enqueue(room)
             noteAway(at: now)
@@ -246,7 +246,8 @@ extension Cluster {
         switch outcome {
         case .found(let sequence, _): verify(room, end: sequence)
         case .absent: verify(room, end: 0)
-        case .failed, .stored, .conflict, .journal: endResolving(room, at: now, isAway: true)
+        case .failed, .stored, .conflict, .journal, .journals:
+            endResolving(room, at: now, isAway: true)
         }
     }
 
