@@ -1,4 +1,4 @@
-import WorkerInterface
+import RTP
 
 /// Limit of how often a publication's packets select the layers of all its subscribers anew.
 ///

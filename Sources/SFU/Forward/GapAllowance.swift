@@ -20,7 +20,8 @@ struct GapAllowance: BitwiseCopyable {
 
     /// Skips indexes, and uses the one after them.
     mutating func passOver(_ range: Range<Int64>) {
-        left = max(0, current(at: range.lowerBound &- 1) &- (range.upperBound &- range.lowerBound))
+        let count = range.upperBound &- range.lowerBound
+        left = max(0, current(at: range.lowerBound &- 1) &- count) &+ 1
         mark = range.upperBound
     }
 

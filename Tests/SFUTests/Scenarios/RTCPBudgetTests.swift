@@ -92,11 +92,15 @@ struct RTCPBudgetTests {
     }
 
     @Test(arguments: blocks.indices)
-    func `what names streams costs by how many`(row: Int) throws {
+    func `what names streams costs by how many`(row: Int) {
         let (name, bytes, cost) = Self.blocks[row]
         var blocks = RTCPBlocks(bytes.span)
-        let block = try #require(blocks.next().map { RTCPBudget.cost(of: $0) })
-        #expect(block == cost, "\(name)")
+        guard let block = blocks.next() else {
+            Issue.record("\(name) is no block")
+            return
+        }
+        let found = RTCPBudget.cost(of: block)
+        #expect(found == cost, "\(name)")
     }
 
     @Test func `a flood of keyframe requests for nobody's streams is cut`() throws {
