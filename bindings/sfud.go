@@ -55,8 +55,8 @@ const (
 	ConnectionStateDisconnected ConnectionState = "disconnected"
 )
 
-// Opaque JSON object that a signalling server attaches to a room, a participant or a stream. It has
-// at most 65,536 bytes as JSON, and 32 levels of nesting.
+// Opaque JSON object that a signalling server attaches to a room, a participant or a stream. It
+// has at most 65,536 bytes as JSON, and 32 levels of nesting.
 type CustomItems map[string]json.RawMessage
 
 // The name of an event, or a prefix of names that ends in `.*`: `room.created`, `floor.*`.

@@ -14,8 +14,8 @@ CodecName = Literal["opus", "red", "vp8", "vp9", "h264", "av1"]
 #: `none`: No transport exists.
 #: `connecting`: A transport waits for ICE and DTLS.
 ConnectionState = Literal["none", "connecting", "connected", "reconnecting", "disconnected"]
-#: Opaque JSON object that a signalling server attaches to a room, a participant or a stream. It has
-#: at most 65,536 bytes as JSON, and 32 levels of nesting.
+#: Opaque JSON object that a signalling server attaches to a room, a participant or a stream. It
+#: has at most 65,536 bytes as JSON, and 32 levels of nesting.
 CustomItems = dict[str, Any]
 #: The name of an event, or a prefix of names that ends in `.*`: `room.created`, `floor.*`.
 EventPattern = str

@@ -17,8 +17,8 @@ export type CodecName = "opus" | "red" | "vp8" | "vp9" | "h264" | "av1";
 export type ConnectionState = "none" | "connecting" | "connected" | "reconnecting" | "disconnected";
 
 /**
- * Opaque JSON object that a signalling server attaches to a room, a participant or a stream. It has
- * at most 65,536 bytes as JSON, and 32 levels of nesting.
+ * Opaque JSON object that a signalling server attaches to a room, a participant or a stream. It
+ * has at most 65,536 bytes as JSON, and 32 levels of nesting.
  */
 export type CustomItems = Record<string, unknown>;
 
