@@ -43,3 +43,12 @@ void kernel_serve_in_background(void) {
     signal(SIGPIPE, SIG_IGN);
     setpriority(PRIO_PROCESS, 0, 5);
 }
+
+void kernel_forbid_core_dumps(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_CORE, &limit) != 0) return;
+    // One byte is too little for a file, and the value at which programs get no dump (core(5)):
+    // with 0 they do.
+    limit.rlim_cur = limit.rlim_max < 1 ? limit.rlim_max : 1;
+    (void)setrlimit(RLIMIT_CORE, &limit);
+}

@@ -17,6 +17,7 @@ package enum Keeper {
     /// `command` is the first word of the keeper's own command line.
     package static func main(_ arguments: [String], command: String) -> Int32 {
         kernel_fill_standard_descriptors()
+        kernel_forbid_core_dumps()
         var arguments = arguments[...]
         if arguments.first == "--" { arguments.removeFirst() }
         guard arguments.first != argument else {

@@ -37,6 +37,9 @@ package struct Links {
     private var news: [LinkNews] = []
     private var buffer = [UInt8](repeating: 0, count: 1 << 16)
     private var nextTick = Instant(nanoseconds: 0)
+    /// Spare descriptor, closed to accept and refuse a connection when no descriptors are left; -1
+    /// for none.
+    private var spare = kernel_open_null()
     /// Connections of peers that proved to be no node, or nothing in time.
     package private(set) var strangers: UInt64 = 0
     package private(set) var bytesIn: UInt64 = 0
@@ -93,7 +96,13 @@ package struct Links {
         at now: Instant
     ) {
         for _ in 0..<Self.acceptsPerTurn {
-            guard case .connection(let descriptor, _) = listener.accept() else { return }
+            let descriptor: Int32
+            switch listener.accept() {
+            case .connection(let accepted, _): descriptor = accepted
+            case .gone: continue
+            case .nobody: return
+            case .noDescriptors: return refuseConnection()
+            }
             let unproven = connections.values.count { !$0.isUp && !$0.isOutgoing }
             guard unproven < Self.unprovenLimit,
                 let session = try? LinkSession(identity, isClient: false)
@@ -111,6 +120,19 @@ package struct Links {
             )
             add(connection, poller, token)
         }
+    }
+
+    /// Accepts and closes one connection when no descriptor is left.
+    ///
+    /// The listener would otherwise stay ready and the control thread would spin.
+    private mutating func refuseConnection() {
+        guard spare >= 0 else { return }
+        kernel_close(spare)
+        if case .connection(let descriptor, _) = listener.accept() {
+            strangers &+= 1
+            kernel_close(descriptor)
+        }
+        spare = kernel_open_null()
     }
 
     private mutating func add(

@@ -93,6 +93,11 @@ extension Cluster {
             noteMember(name, record, revision, at: now)
         case .room(let room):
             let record = value.flatMap { JSON.record(RoomRecord.self, of: $0) }
+            if value != nil, record?.isValid != true {
+                leftovers.unreadable.insert(room)
+            } else {
+                leftovers.unreadable.remove(room)
+            }
             noteRoom(room, record?.isValid == true ? record : nil, revision, at: now)
         case nil: break
         }

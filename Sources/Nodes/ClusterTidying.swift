@@ -28,11 +28,14 @@ struct Leftovers {
 
     /// Journals that are removed if no record of their rooms comes meanwhile.
     var strays: Strays?
+    /// Rooms whose records cannot be read here, such as those of a later version: their journals
+    /// are no strays.
+    var unreadable: Set<String> = []
     /// Time at which the journals are listed again.
     var nextList: Instant?
 
     /// Forgets all, as the registry tells again what it has.
-    mutating func forgetAll() { (marks, due, strays) = ([], [], nil) }
+    mutating func forgetAll() { (marks, due, strays, unreadable) = ([], [], nil, []) }
 }
 
 // Removal of what nobody needs any longer: records of rooms and nodes, the marks that they leave,
@@ -131,7 +134,7 @@ extension Cluster {
         leftovers.underWay = nil
         if case .stored = outcome { return forgetNext() }
         leftovers.pausedUntil = now.advanced(milliseconds: Self.forgetPauseMilliseconds)
-        leftovers.marks += [mark] + leftovers.due.reversed()
+        leftovers.marks = [mark] + leftovers.due.reversed() + leftovers.marks
         leftovers.due = []
     }
 
@@ -159,7 +162,7 @@ extension Cluster {
     /// Takes the list of journals.
     mutating func noteListed(_ outcome: RegistryOutcome, at now: Instant) {
         guard case .journals(let rooms, let last) = outcome, isSynced else { return }
-        let strays = rooms.filter { directory[$0] == nil && holds[$0] == nil }
+        let strays = rooms.filter { isStray($0) }
         guard !strays.isEmpty, last > 0 else { return }
         leftovers.strays = Leftovers.Strays(rooms: Set(strays), last: last, since: now)
     }
@@ -174,10 +177,15 @@ extension Cluster {
         else { return }
         for room in strays.rooms.sorted().prefix(Self.straysPerTurn) {
             leftovers.strays?.rooms.remove(room)
-            guard directory[room] == nil, holds[room] == nil else { continue }
+            guard isStray(room) else { continue }
             emit(.registry(.purge(journal: room, before: strays.last + 1)))
         }
         if leftovers.strays?.rooms.isEmpty == true { leftovers.strays = nil }
+    }
+
+    /// Whether the registry has no record of a room, and this node does nothing about it.
+    private func isStray(_ room: String) -> Bool {
+        directory[room] == nil && holds[room] == nil && !leftovers.unreadable.contains(room)
     }
 
     /// Records that are marked or removed at one time.

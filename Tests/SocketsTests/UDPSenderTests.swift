@@ -246,7 +246,7 @@ struct UDPSenderTests {
         ),
         Refusal(testDescription: "a small MTU", number: EINVAL, byPath: true),
         Refusal(testDescription: "a small MTU, told otherwise", number: EMSGSIZE, byPath: true),
-        Refusal(testDescription: "no checksum offload", number: EIO, byPath: false),
+        Refusal(testDescription: "no checksum offload", number: EIO, byPath: true),
         Refusal(testDescription: "an old kernel", number: EOPNOTSUPP, byPath: false),
         Refusal(testDescription: "an older kernel", number: ENOPROTOOPT, byPath: false),
         Refusal(testDescription: "no route", number: ENETUNREACH),
@@ -262,6 +262,18 @@ struct UDPSenderTests {
         #expect(gsoLimits.learn(entry.number, from: path) == entry.byPath)
         #expect(gsoLimits.limit(path) == (entry.byPath == nil ? SendRun.maximumCount : 1))
         #expect(gsoLimits.limit(other) == (entry.byPath == false ? 1 : SendRun.maximumCount))
+    }
+
+    /// One viewer behind a tunnel must not cost all others their runs.
+    @Test func `routes that refuse runs are believed of the socket once they are many`() {
+        var gsoLimits = GSOLimits()
+        let last = GSOLimits.refusedRoutesLimit
+        for number in 1...last {
+            let isByPath = gsoLimits.learn(EIO, from: SendQueueTests.path(UInt16(number)))
+            #expect(isByPath == (number < last))
+            let other = gsoLimits.limit(SendQueueTests.path(1_000))
+            #expect(other == (number < last ? SendRun.maximumCount : 1))
+        }
     }
 
     @Test

@@ -105,3 +105,9 @@ async def test_f9_f13_keys_go_from_memory_with_who_had_them(
     await bob.leave()
     await asyncio.sleep(0.5)
     assert not kept(sfud.process.pid, hers | his)
+
+
+async def test_f13_there_are_no_core_dumps(sfud):
+    limits = Path(f"/proc/{sfud.process.pid}/limits").read_text()
+    (core,) = [line for line in limits.splitlines() if line.startswith("Max core file size")]
+    assert core.split()[4] in ("0", "1")

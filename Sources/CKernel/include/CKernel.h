@@ -57,6 +57,9 @@ int kernel_set_niceness(int niceness);
 void kernel_request_exact_timers(void);
 /// Sleeps until CLOCK_MONOTONIC has reached this time, in nanoseconds, or until a signal.
 void kernel_sleep_until(int64_t nanoseconds);
+/// Has the kernel write no core dumps of this process, and give none to a program, as a dump has
+/// keys in it. The hard limit stays, so that who may can take one all the same (prlimit(1)).
+void kernel_forbid_core_dumps(void);
 /// Returns free heap memory to the system.
 void kernel_trim_heap(void);
 /// Bytes currently allocated, in the heap and by mmap (mallinfo(3)); -1 if unknown.

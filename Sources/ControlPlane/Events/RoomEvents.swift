@@ -179,6 +179,7 @@ extension ControlPlane {
             data = StreamingResumed(streaming: StreamingID(tap.name))
         case .outputStarted(let tap): data = TapStarted(tap)
         case .outputStopped(let tap, let reason, let actor):
+            roomOutputs.forwards[tap.id] = nil
             data = TapStopped(tap, reason: reason, by: actor)
         }
         return events(data, to: to, in: room)

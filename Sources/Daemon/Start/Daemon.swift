@@ -9,6 +9,7 @@ package enum Daemon {
     /// Executes the command line; returns the exit status.
     package static func main(_ arguments: [String]) -> Int32 {
         kernel_fill_standard_descriptors()
+        kernel_forbid_core_dumps()
         if arguments == [StreamerProcess.argument] { return Streamer.main() }
         do throws(ConfigurationError) {
             let defaults = Configuration.default()

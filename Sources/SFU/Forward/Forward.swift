@@ -52,6 +52,10 @@ extension Forwarder {
             }
         }
         put(slotCursor, &transports)
+        guard hasBroken else { return }
+        hasBroken = false
+        guard let encoding = slotRecords[slot].target?.encoding else { return }
+        receiver.requestKeyframe(of: encoding, at: now, &transports)
     }
 
     /// Sends or paces one packet to one subscriber; returns the drop reason if it did neither.
@@ -160,21 +164,6 @@ extension Forwarder {
         slotCursor.slot.rewriter.sent(receiver.pool[place], index: index, span: span)
         if !slotCursor.slot.isLayerNoted { noteLayer(place, of: &slotCursor, receiver) }
         return nil
-    }
-
-    /// Decides about a packet that does not simply follow the newest one.
-    private mutating func decide(
-        _ place: PacketPlace,
-        at slotCursor: inout SlotCursor,
-        _ receiver: borrowing Receiver
-    ) -> ForwardDecision {
-        let slot = slotCursor.index
-        return slotCursor.slot.admit(
-            receiver.pool[place],
-            wanted: slotRecords[slot].target?.encoding,
-            bridge: slotRecords[slot].bridge,
-            after: &slotRecords[slot].earlier
-        )
     }
 
     /// Records an index that is used out of order.

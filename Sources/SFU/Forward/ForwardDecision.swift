@@ -82,14 +82,19 @@ extension Slot {
         to point: LayerPoint,
         after earlier: inout RTPRewriter.PreviousSpans
     ) -> ForwardDecision {
-        guard rewriter.current.matches(info),
-            !rewriter.leavesTooLargeGap(before: info, after: earlier)
-        else {
-            // The sender restarted its numbering, or left out too much of it. Losses before that
-            // leave no gap to NACK, and pictures that depend on them would be broken, so video
-            // waits for a keyframe.
+        guard rewriter.current.matches(info) else {
+            // The sender restarted its numbering. Losses before that leave no gap to NACK, and
+            // pictures that depend on them would be broken, so video waits for a keyframe.
             let flags = info.flags
             guard kind.isAudio || flags.contains(.keyframeStart) else {
+                return .drop(.awaitingKeyframe)
+            }
+            return begin(info, at: point, after: &earlier)
+        }
+        if rewriter.leavesTooLargeGap(before: info, after: earlier) {
+            // As after a restart, but no keyframe has been requested yet.
+            if kind.isVideo, !info.flags.contains(.keyframeStart) {
+                source = .waiting
                 return .drop(.awaitingKeyframe)
             }
             return begin(info, at: point, after: &earlier)
@@ -191,6 +196,26 @@ extension Slot {
             after: &earlier
         )
         return place(info, otherwise: .tooOld, after: &earlier)
+    }
+}
+
+extension Forwarder {
+    /// Decides about a packet that does not simply follow the newest one.
+    mutating func decide(
+        _ place: PacketPlace,
+        at slotCursor: inout SlotCursor,
+        _ receiver: borrowing Receiver
+    ) -> ForwardDecision {
+        let slot = slotCursor.index
+        let wasWaiting = slotCursor.slot.isWaiting
+        let decision = slotCursor.slot.admit(
+            receiver.pool[place],
+            wanted: slotRecords[slot].target?.encoding,
+            bridge: slotRecords[slot].bridge,
+            after: &slotRecords[slot].earlier
+        )
+        if slotCursor.slot.isWaiting, !wasWaiting { hasBroken = true }
+        return decision
     }
 }
 

@@ -27,6 +27,9 @@ struct Forwarder: ~Copyable {
     var egressOrder = EgressOrder()
     var aside = PreemptedBatch()
 
+    /// Whether a gap has just broken the picture of the slot that is being served.
+    var hasBroken = false
+
     /// Held audio to replay before the next batch, for newly selected speakers.
     var replays = UncountedArray<Replay>()
     var nextReplay = 0

@@ -30,49 +30,6 @@ struct RTPRewriter: BitwiseCopyable {
         }
     }
 
-    /// Spans before the current one; older RTP packets are not retransmitted.
-    struct PreviousSpans: ~Copyable {
-        /// Maximum number of spans kept: enough for a second in which sixty runs are omitted.
-        static let capacity = 128
-
-        private var spans = RecentRing<SequenceSpan>(capacity: capacity)
-        /// Unused indexes below the newest one that may still be sent; allocated for the first of
-        /// them.
-        private var unsent = LazyBox<UnsentIndexes>()
-        private var gaps = GapAllowance()
-        /// Last omitted picture id that was counted; larger than any picture id if there is none.
-        fileprivate var skippedPicture = UInt32.max
-
-        /// SequenceSpan that ended as the `age`-th before the current one, counted from 1.
-        subscript(age age: Int) -> SequenceSpan? { spans[age: age] }
-
-        fileprivate mutating func append(_ span: SequenceSpan) { spans.append(span) }
-
-        fileprivate func isUnsent(_ index: Int64) -> Bool {
-            unsent.isMade && unsent.value.contains(index)
-        }
-
-        fileprivate func allowsStep(from highest: Int64, to index: Int64) -> Bool {
-            gaps.allowsStep(from: highest, to: index)
-        }
-
-        fileprivate mutating func passOver(_ range: Range<Int64>) {
-            gaps.passOver(range)
-            if !unsent.isMade { unsent.make(UnsentIndexes()) }
-            unsent.value.passOver(range)
-        }
-
-        fileprivate mutating func use(_ index: Int64) {
-            guard isUnsent(index) else { return }
-            gaps.fill()
-            unsent.value.remove(index)
-        }
-
-        fileprivate mutating func retract(from index: Int64) {
-            if unsent.isMade { unsent.value.removeAll(from: index) }
-        }
-    }
-
     static var none: PreviousSpans { PreviousSpans() }
 
     private(set) var current = SequenceSpan()
@@ -200,6 +157,7 @@ struct RTPRewriter: BitwiseCopyable {
             span.pictureOffset &-= 1
         }
         if current.first != index { earlier.append(current) }
+        earlier.countLeftOut()
         current = span
         return true
     }

@@ -75,6 +75,14 @@ struct Slot: BitwiseCopyable {
         set { carried.value = newValue }
     }
 
+    /// Whether it waits for a keyframe.
+    var isWaiting: Bool {
+        switch source {
+        case .waiting: true
+        case .idle, .flowing, .switching: false
+        }
+    }
+
     var hasLongMID: Bool { Int(midLength) > Self.shortMID }
 
     /// Applies a new negotiation; the numbering continues.

@@ -11,9 +11,12 @@ struct UnsentIndexes: BitwiseCopyable {
     /// One bit per index, 64 to a word; `blocks` says which 64 indexes a word stands for.
     private var bits = [16 of UInt64](repeating: 0)
     private var blocks = [16 of Int64](repeating: -1)
+    /// How many more indexes may be passed over.
+    private(set) var allowance = GapAllowance()
 
     /// Records that all indexes of a range were passed over; only the newest of them matter.
     mutating func passOver(_ range: Range<Int64>) {
+        allowance.passOver(range)
         var index = max(range.lowerBound, range.upperBound &- Self.reach, 0)
         while index < range.upperBound {
             let block = index >> 6
@@ -37,9 +40,14 @@ struct UnsentIndexes: BitwiseCopyable {
 
     /// Records that an index is used now.
     mutating func remove(_ index: Int64) {
+        guard contains(index) else { return }
+        allowance.fill()
         let (word, bit) = Self.place(of: index)
-        if blocks[word] == index >> 6 { bits[word] &= ~bit }
+        bits[word] &= ~bit
     }
+
+    /// Records that a packet was left out without a gap.
+    mutating func countLeftOut() { allowance.fill() }
 
     /// Forgets all indexes from `index` on, when the newest index moves below it.
     mutating func removeAll(from index: Int64) {
@@ -55,5 +63,40 @@ struct UnsentIndexes: BitwiseCopyable {
 
     private static func place(of index: Int64) -> (word: Int, bit: UInt64) {
         (Int(truncatingIfNeeded: index >> 6) & (words - 1), 1 << UInt64(index & 63))
+    }
+}
+
+/// Bound for the packet indexes that one stream leaves unused.
+///
+/// A receiver that gets nothing of a stream for 2^15 indexes can never read it again: it takes what
+/// comes next for the past (RFC 3711 §3.3.1). So a publisher that skips numbers must not make those
+/// of its viewers run: at most one is skipped for each packet that comes, and 3,000 more at once.
+///
+/// Packets that follow the newest one do not touch it.
+struct GapAllowance: BitwiseCopyable {
+    /// Most indexes that may be skipped at once.
+    static let maximum = Int64(SequenceWindow.maximumJump)
+
+    /// Indexes that could be skipped when `mark` was the newest one.
+    private var left = maximum
+    private var mark: Int64 = 0
+
+    /// Whether the stream may go on with `index`, of which `highest` is the newest.
+    func allowsStep(from highest: Int64, to index: Int64) -> Bool {
+        index &- highest &- 1 <= current(at: highest)
+    }
+
+    /// Skips indexes, and uses the one after them.
+    mutating func passOver(_ range: Range<Int64>) {
+        let count = range.upperBound &- range.lowerBound
+        left = max(0, current(at: range.lowerBound &- 1) &- count) &+ 1
+        mark = range.upperBound
+    }
+
+    /// Uses an index that had been skipped, or leaves out a packet without a gap.
+    mutating func fill() { left = min(left &+ 1, Self.maximum) }
+
+    private func current(at highest: Int64) -> Int64 {
+        min(left &+ max(0, highest &- mark), Self.maximum)
     }
 }

@@ -4,8 +4,9 @@ import RTP
 ///
 /// A datagram costs one token. Expensive blocks cost more if that token does not cover them:
 /// transport-wide feedback and PLI one each, a NACK one for each 64 packets that it names, and FIR
-/// and reports one for each 16 streams, as each is looked up among the slots. Only authenticated datagrams are charged, so an attacker who forges a participant's address cannot
-/// exhaust its budget.
+/// and reports one for each 16 streams, as each is looked up among the slots. Only authenticated
+/// datagrams are charged, so an attacker who forges a participant's address cannot exhaust its
+/// budget.
 struct RTCPBudget {
     /// Packets named in a NACK per token.
     private static let packetsNamed = 64
@@ -23,7 +24,7 @@ struct RTCPBudget {
             guard let request = try? FullIntraRequest(copy block) else { return 0 }
             return Int64((request.count &+ streamsNamed &- 1) / streamsNamed)
         case RTCPType.senderReport, RTCPType.receiverReport:
-            return Int64(Int(block.count) / streamsNamed)
+            return Int64((Int(block.count) &+ streamsNamed &- 1) / streamsNamed)
         default: return 0
         }
     }

@@ -6,6 +6,8 @@ struct GSOLimits {
     private var isWhole = false
     /// Paths with a small MTU; an entry is forgotten when it is overwritten.
     private var paths: [Path?] = []
+    /// Paths that were refused for their route's device or policy.
+    private var refusedRoutes = 0
 
     /// Returns the most datagrams that one call to `path` may have.
     func limit(_ path: Path) -> Int {
@@ -20,15 +22,24 @@ struct GSOLimits {
     mutating func learn(_ number: Int32, from path: Path) -> Bool? {
         switch number {
         case EINVAL, EMSGSIZE:  // A segment is larger than the path MTU.
-            if paths.isEmpty { paths = Array(repeating: nil, count: Self.capacity) }
-            paths[Self.place(of: path)] = path
+            note(path)
             return true
-        case EIO, EOPNOTSUPP, ENOPROTOOPT:  // No checksum offload, or no such option.
+        case EIO:  // The route's device has no checksum offload, or the route is a tunnel.
+            note(path)
+            refusedRoutes += 1
+            isWhole = refusedRoutes >= Self.refusedRoutesLimit
+            return !isWhole
+        case EOPNOTSUPP, ENOPROTOOPT:  // No such option.
             isWhole = true
             return false
         default:
             return nil
         }
+    }
+
+    private mutating func note(_ path: Path) {
+        if paths.isEmpty { paths = Array(repeating: nil, count: Self.capacity) }
+        paths[Self.place(of: path)] = path
     }
 
     private static func place(of path: Path) -> Int {
@@ -39,4 +50,6 @@ struct GSOLimits {
     }
 
     private static let capacity = 64
+    /// Refused routes from which on all of the socket's are taken to be so.
+    static let refusedRoutesLimit = 16
 }

@@ -134,8 +134,13 @@ struct NumberingTests {
             [0, nil, nil, 1, 3]
         ),
         (
-            "past half the space", [(10, false), (40_010, false), (40_009, false)],
-            [0, 40_000, 39_999]
+            "farther than receivers can follow",
+            [(10, false), (3_011, false), (6_100, false), (6_000, false)],
+            [0, 3_001, nil, nil]
+        ),
+        (
+            "many wide gaps", [(10, false), (1_510, false), (3_010, false), (4_510, false)],
+            [0, 1_500, 3_000, nil]
         ),
         ("too far behind", [(10, false), (2_010, false), (11, false)], [0, 2_000, nil]),
     ]

@@ -75,8 +75,8 @@ struct RTCPBudgetTests {
         ("a FIR for one", fir(1), 1), ("for sixteen", fir(16), 1), ("for seventeen", fir(17), 2),
         ("for 175", fir(175), 11), ("for none", fir(0), 0),
         ("PLI", [0x81, 206, 0, 2] + Array(repeating: 1, count: 8), 1),
-        ("a report on one", report(1), 0), ("on fifteen", report(15), 0),
-        ("on 31", report(31), 1),
+        ("a report on nothing", report(0), 0), ("on one", report(1), 1),
+        ("on sixteen", report(16), 1), ("on 31", report(31), 2),
     ]
 
     private static func fir(_ entries: Int) -> [UInt8] {

@@ -29,7 +29,9 @@ struct RestlessPublisherTests {
     @Test func `a burst comes back with time, one after the other`() {
         var limit = RefreshLimit()
         var now = Instant(nanoseconds: 0)
-        func count(_ tries: Int) -> Int { (0..<tries).filter { _ in limit.mayRefresh(at: now) }.count }
+        func count(_ tries: Int) -> Int {
+            (0..<tries).filter { _ in limit.mayRefresh(at: now) }.count
+        }
         #expect(count(40) == 16)
         let isPending = [limit.takePending(), limit.takePending()]
         #expect(isPending == [true, false])

@@ -166,7 +166,60 @@ struct SkippedNumberTests {
         #expect(reached.contains(UInt16(truncatingIfNeeded: last - 99)), "\(name)")
     }
 
-    static let steps: [(name: String, passed: [(from: Int64, to: Int64)], to: Int64, isAllowed: Bool)] = [
+    /// Losses that are never repaired, as the publisher takes no NACKs.
+    @Test func `a keyframe is asked for where a gap is too large`() throws {
+        var video = Media.video(1)
+        video.formats[0].feedback = [.pictureLoss, .transportWide]
+        var call = try Call()
+        call.join(publications: [video])
+        call.join(slots: [Media.slot(0)])
+        call.connect(0)
+        call.connect(1)
+        call.bind(slot: 0, publication: 1)
+        var sender = Sender(kind: .video)
+        sender.send(in: &call)
+        let asked = call.keyframeRequests(at: 0)
+        var steps = 0
+        while call.keyframeRequests(at: 0) == asked, steps < 30 {
+            sender.number += 200
+            sender.send(in: &call, isKeyframe: false)
+            call.run(milliseconds: 20)
+            steps += 1
+        }
+        #expect(steps == 16)
+        let before = call.numbers(at: 1)
+        sender.number += 1
+        sender.send(in: &call)
+        for _ in 0..<5 {
+            sender.number += 1
+            sender.send(in: &call, isKeyframe: false)
+        }
+        let after = Array(call.numbers(at: 1).dropFirst(before.count - 1))
+        #expect(after.count == 7)
+        #expect(after.isContiguous)
+        #expect(call.peers[1].undecryptable == 0)
+    }
+
+    /// A viewer of the lowest of many layers, whose publisher's line loses three packets of ten.
+    @Test func `what is left out pays for what is lost among it`() throws {
+        var call = try ForwardingTests.call()
+        var sender = Sender(kind: .audio)
+        sender.send(in: &call)
+        for round in 0..<2_000 {
+            for place in 0..<10 {
+                sender.number += 1
+                if [2, 5, 7].contains(place) { continue }
+                sender.send(in: &call, isPadding: place != 9)
+            }
+            guard round % 100 == 99 else { continue }
+            let numbers = call.numbers(at: 1, ssrc: 0xbbbb)
+            #expect(Self.advance(of: numbers) == 4 * (round + 1), "round \(round)")
+        }
+    }
+
+    typealias Step = (name: String, passed: [(from: Int64, to: Int64)], to: Int64, isAllowed: Bool)
+
+    static let steps: [Step] = [
         ("the next one", [], 11, true), ("all that may be left out", [], 3_011, true),
         ("one more", [], 3_012, false), ("back", [], 5, true),
         ("after that one for the packet sent", [(11, 3_011)], 3_013, true),

@@ -18,22 +18,24 @@ extension IndexRandomWalk {
         var source = Source(publisher: 0, ssrc: 0x1111, rid: nil, index: 65_000)
         source.isAudio = true
         sources.append(source)
-        for slot in slots { nearRTXWrap(slot) }
-        // A long loss is mirrored: the outgoing numbers jump as the incoming ones do.
-        for _ in 0..<30 where slots.contains(where: { !isNearWrap($0) }) {
-            for index in sources.indices {
-                burst(of: [index], count: 1)
-                sources[index].index += 2_800
-            }
-        }
+        for slot in slots { nearWrap(slot) }
     }
 
-    private mutating func nearRTXWrap(_ slot: SlotID) {
+    /// Lets a slot that has sent nothing begin shortly before its numbers wrap.
+    private mutating func nearWrap(_ slot: SlotID) {
+        let fresh = call.core.forwarder.slots[slot.place].rewriter
+        call.core.forwarder.slots[slot.place].rewriter.resume(
+            RTPRewriter.Saved(
+                highest: 65_200,
+                lastArrival: fresh.lastArrival,
+                lastTimestamp: fresh.lastTimestamp,
+                lastPicture: fresh.lastPicture,
+                lastTL0: fresh.lastTL0,
+                hasStarted: fresh.hasStarted,
+                span: fresh.current
+            )
+        )
         call.core.forwarder.repairs[slot.place] = SavedRepair(after: 65_530)
-    }
-
-    private func isNearWrap(_ slot: SlotID) -> Bool {
-        call.core.forwarder.slots[slot.place].rewriter.highest > 62_000
     }
 
     private mutating func listen() {
@@ -131,7 +133,7 @@ extension IndexRandomWalk {
         }
         slots[slot] = id
         ssrcs[slot] = ssrc
-        nearRTXWrap(id)
+        nearWrap(id)
         bind(slot: slot)
     }
 
