@@ -50,11 +50,11 @@ struct AV1Assembler {
             let element = payload[position..<end]
             position = end
             let isLast = position == payload.count
-            if var unit = fragment {
-                unit += element
-                fragment = unit
-            } else {
+            // In place: a copy for each packet would make the cost of a frame quadratic.
+            if fragment == nil {
                 fragment = Array(element)
+            } else {
+                fragment?.append(contentsOf: element)
             }
             guard !(isLast && header.isContinued) else { continue }
             if let unit = fragment, !unit.isEmpty { units.append(unit) }

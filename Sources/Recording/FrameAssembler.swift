@@ -6,9 +6,13 @@ import WorkerInterface
 package struct FrameAssembler {
     /// Largest number of packets of a frame; larger frames are dropped.
     package static let packetLimit = 4_096
+    /// Largest number of payload bytes of a frame; larger frames are dropped.
+    package static let byteLimit = 4 << 20
 
     /// Packets of the current frame; all have one timestamp.
     private var parts: [TapPacket] = []
+    /// Bytes of their payloads.
+    private var bytes = 0
     /// Whether a keyframe is needed, as a frame is missing or none has arrived.
     package private(set) var awaitsKeyframe = true
     private var h264 = H264Assembler()
@@ -35,19 +39,26 @@ package struct FrameAssembler {
         if let first = parts.first, first.timestamp != packet.timestamp {
             finish(into: &frames)
         }
-        guard parts.count < Self.packetLimit else { return forget() }
+        let sum = bytes &+ packet.payload.count
+        guard parts.count < Self.packetLimit, sum <= Self.byteLimit else { return forget() }
         parts.append(packet)
+        bytes = sum
         if packet.isMarked { finish(into: &frames) }
     }
 
     /// Drops the current frame and all following ones up to a keyframe.
     package mutating func forget() {
-        parts.removeAll(keepingCapacity: true)
+        removeParts()
         awaitsKeyframe = true
     }
 
+    private mutating func removeParts() {
+        parts.removeAll(keepingCapacity: true)
+        bytes = 0
+    }
+
     private mutating func finish(into frames: inout [Frame]) {
-        defer { parts.removeAll(keepingCapacity: true) }
+        defer { removeParts() }
         guard let first = parts.first else { return }
         let isKeyframe =
             switch first.codec {

@@ -143,6 +143,62 @@ struct FrameTests {
         #expect(frames.map(\.bytes) == [hex("32 04 aabbccdd")])
     }
 
+    @Test func `an AV1 unit of as many packets as a frame may have is put together`() {
+        var packets = Packets(codec: .av1)
+        var assembler = FrameAssembler()
+        var unit: [UInt8] = []
+        var all: [TapPacket] = []
+        let last = FrameAssembler.packetLimit - 1
+        for index in 0...last {
+            // W is 1; the first has Y and N, the last one Z, and those between Z and Y.
+            let header: UInt8 = index == 0 ? 0x58 : index == last ? 0x90 : 0xd0
+            var element = [UInt8](repeating: UInt8(truncatingIfNeeded: index), count: 999)
+            if index == 0 { element[0] = 0x30 }
+            unit += element
+            let packet = packets.next(
+                [header] + element,
+                isKeyframe: index == 0,
+                isMarked: index == last
+            )
+            all.append(packet)
+        }
+        let frames = assembler.frames(of: all)
+        // The unit's header with the bit of a size, then 4,091,903 in four bytes.
+        let isWhole = frames.map(\.bytes) == [hex("32 ff dff901") + unit.dropFirst()]
+        #expect(isWhole, "\(frames.map(\.bytes.count))")
+    }
+
+    static let sizes: [(name: String, beyond: Int, marks: [UInt8])] = [
+        ("as many bytes as may be", 0, [0, 7]),
+        ("one byte too many", 1, [7]),
+    ]
+
+    @Test(arguments: sizes)
+    func `a frame with too many bytes is left out, and the next keyframe taken`(
+        name: String,
+        beyond: Int,
+        marks: [UInt8]
+    ) {
+        var packets = Packets()
+        var assembler = FrameAssembler()
+        let count = 1_024
+        var all: [TapPacket] = []
+        for index in 0..<count {
+            var payload = [UInt8](repeating: 0, count: FrameAssembler.byteLimit / count)
+            if index == 0 { payload[0] = 0x10 }
+            let isLast = index == count - 1
+            if isLast { payload += [UInt8](repeating: 0, count: beyond) }
+            all.append(packets.next(payload, isKeyframe: index == 0, isMarked: isLast))
+        }
+        packets.pass(milliseconds: 40)
+        all.append(packets.vp8(7, isKeyframe: true))
+        let frames = assembler.frames(of: all)
+        #expect(frames.compactMap(\.bytes.last) == marks)
+        // Each packet has a descriptor of one byte.
+        let counts = beyond == 0 ? [FrameAssembler.byteLimit - count, 4] : [4]
+        #expect(frames.map(\.bytes.count) == counts)
+    }
+
     static let brokenAV1: [(name: String, payloads: [String])] = [
         ("goes on with nothing", ["98 aabb"]),
         ("does not go on", ["58 30 aabb", "10 30 cc"]),
