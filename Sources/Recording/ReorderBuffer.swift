@@ -17,8 +17,24 @@ package struct ReorderBuffer {
         package var followsLoss: Bool
     }
 
-    /// Buffered packets, in order of their numbers.
-    private var waiting: [TapPacket] = []
+    private struct Arrival: Comparable {
+        var time: Instant
+        var number: Int64
+
+        static func < (left: Self, right: Self) -> Bool {
+            (left.time, left.number) < (right.time, right.number)
+        }
+    }
+
+    /// Buffered packets by their numbers.
+    ///
+    /// Small keys are sorted rather than packets, as a publisher can keep the buffer full and send
+    /// in any order.
+    private var packets: [Int64: TapPacket] = [:]
+    private var numbers = SortedQueue<Int64>()
+    /// Arrivals of buffered packets, and of ones that left before an earlier one; the first is of a
+    /// buffered packet.
+    private var arrivals = SortedQueue<Arrival>()
     private var due: Int64?
 
     package init() {}
@@ -26,28 +42,38 @@ package struct ReorderBuffer {
     /// Adds a packet; ignores duplicates, and packets older than the next one due.
     package mutating func insert(_ packet: TapPacket) {
         if let due, packet.number < due { return }
-        var index = waiting.count
-        while index > 0, waiting[index - 1].number >= packet.number { index -= 1 }
-        guard index == waiting.count || waiting[index].number != packet.number else { return }
-        waiting.insert(packet, at: index)
+        guard packets[packet.number] == nil else { return }
+        packets[packet.number] = packet
+        numbers.insert(packet.number)
+        arrivals.insert(Arrival(time: packet.arrival, number: packet.number))
+        if arrivals.count / 2 > max(numbers.count, Self.capacity) { forgetLeftArrivals() }
+    }
+
+    private mutating func forgetLeftArrivals() {
+        let packets = self.packets
+        arrivals.removeAll { packets[$0.number] == nil }
     }
 
     /// Returns the next packet that is in order or whose gap is abandoned; `nil` if there is none.
     package mutating func next(at now: Instant) -> Output? {
-        guard let first = waiting.first else { return nil }
-        let isDue = due == nil || first.number == due
-        guard isDue || waiting.count > Self.capacity || deadline.map({ $0 <= now }) == true else {
+        guard let number = numbers.first else { return nil }
+        let isDue = due == nil || number == due
+        guard isDue || numbers.count > Self.capacity || deadline.map({ $0 <= now }) == true else {
             return nil
         }
-        waiting.removeFirst()
-        due = first.number &+ 1
-        return Output(packet: first, followsLoss: !isDue)
+        guard let packet = packets.removeValue(forKey: number) else { return nil }
+        numbers.removeFirst()
+        while let arrival = arrivals.first, packets[arrival.number] == nil {
+            arrivals.removeFirst()
+        }
+        due = number &+ 1
+        return Output(packet: packet, followsLoss: !isDue)
     }
 
     /// Time at which the gap before the buffered packets is abandoned.
     package var deadline: Instant? {
-        waiting.map(\.arrival).min()?.advanced(milliseconds: Self.patienceMilliseconds)
+        arrivals.first?.time.advanced(milliseconds: Self.patienceMilliseconds)
     }
 
-    package var isEmpty: Bool { waiting.isEmpty }
+    package var isEmpty: Bool { packets.isEmpty }
 }

@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 import Testing
 import WorkerInterface
 
@@ -78,6 +79,74 @@ struct ReorderTests {
         }
         buffer.insert(packet(Int64(ReorderBuffer.capacity + 3), at: now))
         #expect(buffer.next(at: now)?.followsLoss == true)
+    }
+
+    /// What a buffer does, with a list that is searched from its beginning each time.
+    private struct Model {
+        var waiting: [(number: Int64, arrival: Instant)] = []
+        var due: Int64?
+
+        mutating func insert(_ packet: TapPacket) {
+            if let due, packet.number < due { return }
+            guard !waiting.contains(where: { $0.number == packet.number }) else { return }
+            waiting.append((packet.number, packet.arrival))
+        }
+
+        var deadline: Instant? { waiting.map { $0.arrival }.min()?.advanced(milliseconds: 500) }
+
+        /// Returns the next number; `!` precedes one that follows a loss.
+        mutating func next(at now: Instant) -> String? {
+            let index = waiting.indices.min { waiting[$0].number < waiting[$1].number }
+            guard let index else { return nil }
+            let number = waiting[index].number
+            let isDue = due == nil || number == due
+            let isFull = waiting.count > ReorderBuffer.capacity
+            guard isDue || isFull || deadline.map({ $0 <= now }) == true else { return nil }
+            waiting.remove(at: index)
+            due = number + 1
+            return isDue ? "\(number)" : "!\(number)"
+        }
+    }
+
+    static let orders: [(name: String, milliseconds: ClosedRange<Int64>, most: ClosedRange<Int>)] =
+        [
+            ("kept full", 0...0, ReorderBuffer.capacity...ReorderBuffer.capacity),
+            ("given up by time", 0...2, 200...1_000),
+        ]
+
+    @Test(arguments: orders)
+    func `in random order a buffer does what a plain list does`(
+        name: String,
+        milliseconds: ClosedRange<Int64>,
+        most: ClosedRange<Int>
+    ) {
+        var random = SeededRandom(seed: 7)
+        var buffer = ReorderBuffer()
+        var model = Model()
+        var now = Instant(nanoseconds: 1_000_000_000)
+        var fullest = 0
+        for step in 0..<4_000 as Range<Int64> {
+            now = now.advanced(milliseconds: random.pick(milliseconds))
+            // Of two numbers about one comes, some twice; arrivals need not be in order.
+            let arrival = now.advanced(milliseconds: random.pick(-20...0))
+            let packet = packet(2 * step + random.pick(0...1_000), at: arrival)
+            buffer.insert(packet)
+            model.insert(packet)
+            var output: [String] = []
+            while let next = buffer.next(at: now) {
+                output.append("\(next.followsLoss ? "!" : "")\(next.packet.number)")
+            }
+            var expected: [String] = []
+            while let next = model.next(at: now) { expected.append(next) }
+            let isSame = output == expected && buffer.deadline == model.deadline
+            guard isSame else {
+                Issue.record("step \(step): \(output) instead of \(expected)")
+                return
+            }
+            fullest = max(fullest, model.waiting.count)
+        }
+        #expect(most.contains(fullest), "\(fullest)")
+        #expect(buffer.isEmpty == model.waiting.isEmpty)
     }
 
     private func packet(_ number: Int64, at now: Instant) -> TapPacket {
