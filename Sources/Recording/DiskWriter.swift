@@ -2,6 +2,7 @@ import CKernel
 import Foundation
 import Glibc
 package import Kernel
+package import RTP
 package import WorkerInterface
 
 /// Limits of recordings; each is a configuration key.
@@ -10,7 +11,7 @@ package struct RecordingLimits: Hashable, Sendable {
     package var bytes = 1 << 40
     /// Free bytes to leave on the file system; recordings end when fewer are left.
     package var freeBytes = 64 << 20
-    /// Bytes of one recording queued for the disk; exceeding them ends it.
+    /// Bytes of one recording queued for the disk; exceeding them for half a second ends it.
     package var waitingBytes = 16 << 20
     /// Files of one recording; at the limit tracks are dropped, and the recording ends if a track
     /// without a file needs one.
@@ -21,7 +22,7 @@ package struct RecordingLimits: Hashable, Sendable {
 
 /// Thread that writes recordings to disk, so that a slow disk blocks no other thread.
 ///
-/// Callers bound the bytes queued for each recording (`waiting(for:)`).
+/// Callers bound the bytes queued for each recording (`isTooSlow(for:at:)`).
 package final class DiskWriter: Sendable {
     package enum Job: Sendable {
         case open(OutputID, directory: String)
@@ -51,7 +52,7 @@ package final class DiskWriter: Sendable {
 
     private struct State {
         var jobs: [Job] = []
-        var waiting: [OutputID: Int] = [:]
+        var waiting: [OutputID: DiskBacklog] = [:]
         /// Media on disk, by the recordings' files.
         var kept: [OutputID: [Int: Kept]] = [:]
         /// Recordings that ended because the disk was too slow; their queued bytes are discarded.
@@ -90,10 +91,13 @@ package final class DiskWriter: Sendable {
 
     package func post(_ jobs: [Job]) {
         guard !jobs.isEmpty else { return }
+        let now = Instant.monotonic()
+        let limit = limits.waitingBytes
         let wasEmpty = state.withLock { state in
             defer {
                 for case .write(let tap, _, let run, _) in jobs {
-                    state.waiting[tap, default: 0] += run.bytes.count
+                    state.waiting[tap, default: DiskBacklog()]
+                        .add(run.bytes.count, limit: limit, at: now)
                 }
                 state.jobs += jobs
             }
@@ -103,7 +107,16 @@ package final class DiskWriter: Sendable {
     }
 
     /// Returns the bytes of a recording that are queued for writing.
-    package func waiting(for tap: OutputID) -> Int { state.withLock { $0.waiting[tap] ?? 0 } }
+    package func waiting(for tap: OutputID) -> Int {
+        state.withLock { $0.waiting[tap]?.bytes ?? 0 }
+    }
+
+    /// Whether more of a recording than the limit has been queued all of the last half second.
+    ///
+    /// What was posted this moment does not count: an idle disk has not had its turn yet.
+    package func isTooSlow(for tap: OutputID, at now: Instant) -> Bool {
+        state.withLock { $0.waiting[tap]?.isOverdue(at: now) == true }
+    }
 
     /// Discards all queued and future writes of a recording.
     package func abandon(_ tap: OutputID) { state.withLock { _ = $0.abandoned.insert(tap) } }
@@ -180,7 +193,7 @@ package final class DiskWriter: Sendable {
         let isKept = !isAbandoned && recordings[tap]?.isBroken == false
         let bytes = recordings[tap]?.length(of: file) ?? 0
         state.withLock { state in
-            state.waiting[tap, default: 0] -= run.bytes.count
+            state.waiting[tap]?.remove(run.bytes.count, limit: limits.waitingBytes)
             if isKept {
                 state.use.writtenBytes &+= UInt64(run.bytes.count)
                 state.kept[tap, default: [:]][file] = Kept(seconds: seconds, bytes: bytes)

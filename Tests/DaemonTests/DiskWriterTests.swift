@@ -89,6 +89,29 @@ import Testing
         disk.stop(milliseconds: 1_000)
     }
 
+    @Test func `a burst of more than may wait is no fault of the disk`() throws {
+        let directory = Self.directory()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        var limits = RecordingLimits()
+        limits.freeBytes = 0
+        limits.waitingBytes = 10
+        let disk = try DiskWriter(limits: limits)
+        let posted = Instant.monotonic()
+        disk.post([
+            .open(1, directory: directory),
+            .create(1, file: 0, path: directory + "/file"),
+            .write(1, file: 0, run(0, "12345678"), seconds: 1),
+            .write(1, file: 0, run(8, "90123456"), seconds: 2),
+        ])
+        // Whether or not the disk has had its turn.
+        #expect(!disk.isTooSlow(for: 1, at: posted))
+        disk.post([.end(1)])
+        #expect(try notices(of: disk) == ["ready", "ended"])
+        #expect(disk.waiting(for: 1) == 0)
+        #expect(!disk.isTooSlow(for: 1, at: posted.advanced(milliseconds: 60_000)))
+        disk.stop(milliseconds: 1_000)
+    }
+
     @Test func `what is abandoned is not written`() throws {
         let directory = Self.directory()
         defer { try? FileManager.default.removeItem(atPath: directory) }

@@ -293,7 +293,7 @@ extension RecorderLoop {
         setup.disk.post(jobs)
         for end in recordings[tap]?.takeEnds() ?? [] { say(end, of: tap) }
         if recordings[tap]?.takeGapsEnd() == true { sayGapsEnd(of: tap) }
-        if setup.disk.waiting(for: tap) > setup.limits.waitingBytes {
+        if setup.disk.isTooSlow(for: tap, at: now) {
             setup.disk.abandon(tap)
             end(tap, reason: "too-slow", at: now)
         } else if recordings[tap]?.isFull == true {
