@@ -31,7 +31,8 @@ package final class DiskWriter: Sendable {
         /// The file holds `seconds` of media once this run is written.
         case write(OutputID, file: Int, MediaMuxer.Run, seconds: Double)
         case close(OutputID, file: Int)
-        case replace(OutputID, path: String, [UInt8])
+        /// Replaces a file as a whole by what the function returns, which the disk's thread calls.
+        case replace(OutputID, path: String, @Sendable () -> [UInt8])
         /// Last job of a recording.
         case end(OutputID)
     }
@@ -172,8 +173,8 @@ package final class DiskWriter: Sendable {
         case .write(let tap, let file, let run, let seconds):
             write(run, to: file, of: tap, seconds, &recordings)
         case .close(let tap, let file): recordings[tap]?.close(file)
-        case .replace(let tap, let path, let bytes):
-            report(recordings[tap]?.replace(path, bytes), of: tap)
+        case .replace(let tap, let path, let text):
+            report(recordings[tap]?.replace(path, text()), of: tap)
         case .end(let tap):
             recordings[tap]?.closeAll()
             recordings[tap] = nil

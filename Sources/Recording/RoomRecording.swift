@@ -42,7 +42,6 @@ package struct RoomRecording {
     /// Longest time that the muxer holds recorded media back from the disk.
     private static let flushMilliseconds: Int64 = 500
     private static let keyframeRequestMilliseconds: Int64 = 1_000
-    private static let sessionMilliseconds: Int64 = 1_000
 
     package init(_ setup: OutputSetup, _ limits: RecordingLimits, at now: Instant, unixTime: Double)
     {
@@ -286,7 +285,7 @@ extension RoomRecording {
                 start: unixTime(start)
             )
         )
-        session.touch()
+        session.touchFiles()
         jobs.append(.create(setup.id, file: index, path: "\(setup.directory)/\(name)"))
         return index
     }
@@ -309,7 +308,7 @@ extension RoomRecording {
         post(file.muxer.finish(), of: file)
         jobs.append(.close(setup.id, file: file.index))
         files[file.index].isComplete = true
-        session.touch()
+        session.touchFiles()
     }
 
     private mutating func post(_ runs: [MediaMuxer.Run], of file: RecordedTrack.OpenFile) {
@@ -337,8 +336,8 @@ extension RoomRecording {
             tracks[id]?.askedAt = now
             wishes.append((id, position))
         }
-        let due = writtenAt?.advanced(milliseconds: Self.sessionMilliseconds)
-        if session.isDirty, due.map({ $0 <= now }) != false { writeSession(at: now) }
+        let passed = writtenAt.map { now.milliseconds(since: $0) } ?? .max
+        if session.isDue(after: passed, others: files.count + gaps) { writeSession(at: now) }
         return wishes
     }
 
@@ -355,7 +354,7 @@ extension RoomRecording {
     private mutating func writeSession(at now: Instant) {
         writtenAt = now
         let path = "\(setup.directory)/session.json"
-        jobs.append(.replace(setup.id, path: path, session.text(files)))
+        jobs.append(.replace(setup.id, path: path, session.snapshot(files)))
     }
 
     /// Closes all files and the session record; afterwards only `takeJobs` may be called.

@@ -4,15 +4,21 @@ package import WorkerInterface
 /// Content of a recording's `session.json`: its files and the events of the room.
 ///
 /// The format is described in `docs/recording.md`.
-struct SessionRecord {
+struct SessionRecord: Sendable {
     /// Maximum number of events of one recording; later ones are left out.
     static let noteLimit = 100_000
+    /// Shortest and longest time in milliseconds between two writes.
+    ///
+    /// Within them there is a millisecond for each entry, as the whole record is written each time.
+    private static let intervals: ClosedRange<Int64> = 1_000...60_000
 
     private let setup: OutputSetup
     private var notes: [JSON] = []
     var stopped: Double?
     /// Whether the record has changed since it was last written.
-    private(set) var isDirty = true
+    private var isDirty = true
+    /// Whether a file has begun or ended since then.
+    private var hasOtherFiles = false
 
     init(_ setup: OutputSetup) { self.setup = setup }
 
@@ -43,8 +49,36 @@ struct SessionRecord {
 
     mutating func touch() { isDirty = true }
 
-    mutating func text(_ files: [RecordingFile]) -> [UInt8] {
+    /// Notes that a file has begun or ended: without its record nobody would find it after a crash.
+    mutating func touchFiles() {
+        isDirty = true
+        hasOtherFiles = true
+    }
+
+    /// Whether the record is to be written now.
+    ///
+    /// - Parameters:
+    ///   - milliseconds: time since it was last written.
+    ///   - others: number of its entries that are not notes.
+    func isDue(after milliseconds: Int64, others: Int) -> Bool {
+        guard isDirty else { return false }
+        let entries = Int64(notes.count + others)
+        let longest = min(max(entries, Self.intervals.lowerBound), Self.intervals.upperBound)
+        let interval = hasOtherFiles ? max(longest / 10, Self.intervals.lowerBound) : longest
+        return milliseconds >= interval
+    }
+
+    /// Returns a function that encodes the record as it is now.
+    ///
+    /// A long record takes tenths of a second, which the recorder thread does not have.
+    mutating func snapshot(_ files: [RecordingFile]) -> @Sendable () -> [UInt8] {
         isDirty = false
+        hasOtherFiles = false
+        let record = self
+        return { record.text(files) }
+    }
+
+    private func text(_ files: [RecordingFile]) -> [UInt8] {
         let record: JSON = [
             "version": 1,
             "recording": .string(setup.name),
@@ -59,7 +93,7 @@ struct SessionRecord {
 }
 
 /// File of a recording, as far as it is known.
-package struct RecordingFile {
+package struct RecordingFile: Sendable {
     var track: OutputTrack
     package var number: Int
     /// File name within the recording's directory.

@@ -49,8 +49,8 @@ import Testing
             .create(1, file: 0, path: directory + "/a/b/file"),
             .write(1, file: 0, run(0, "head body"), seconds: 1),
             .write(1, file: 0, run(0, "HEAD"), seconds: 2),
-            .replace(1, path: directory + "/a/b/session.json", Array("{}".utf8)),
-            .replace(1, path: directory + "/a/b/session.json", Array("[]".utf8)),
+            .replace(1, path: directory + "/a/b/session.json", { Array("{}".utf8) }),
+            .replace(1, path: directory + "/a/b/session.json", { Array("[]".utf8) }),
             .close(1, file: 0),
             .end(1),
         ])

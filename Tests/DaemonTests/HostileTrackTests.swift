@@ -92,7 +92,7 @@ import Testing
                 switch job {
                 case .create(_, _, let path): created.append(path)
                 case .close: closed += 1
-                case .replace(_, _, let text): session = (try? JSON(parsing: text)) ?? .null
+                case .replace(_, _, let text): session = (try? JSON(parsing: text())) ?? .null
                 case .open, .end, .write: break
                 }
             }

@@ -82,7 +82,7 @@ import Testing
                     bytes.replaceSubrange(run.offset..<end, with: run.bytes)
                     contents[file] = bytes
                 case .close(_, let file): closed.append(file)
-                case .replace(_, _, let text): session = (try? JSON(parsing: text)) ?? .null
+                case .replace(_, _, let text): session = (try? JSON(parsing: text())) ?? .null
                 case .open, .end: break
                 }
             }
