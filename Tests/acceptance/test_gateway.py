@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import string
 import time
 
 import jwt
@@ -161,6 +162,38 @@ async def test_a_drop_revokes_the_token_also_after_a_restart(gateway):
     await site.join("r2", sub="ben")
 
 
+def respelled(text: str, key=None) -> list[str]:
+    """Returns other texts of a token, whose signatures verify as well."""
+    signed, _, signature = text.rpartition(".")
+    alphabet = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+    last = alphabet[alphabet.index(signature[-1]) ^ 1]  # a spare bit
+    found = [f"{signed}.{signature[:-1]}{last}", f"{signed}.{signature[:9]}!!!!{signature[9:]}"]
+    if key is not None:  # (r, n - s) is good wherever (r, s) is
+        both = jwt.utils.base64url_decode(signature)
+        n = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+        s = n - int.from_bytes(both[32:], "big")
+        other = jwt.utils.base64url_encode(both[:32] + s.to_bytes(32, "big"))
+        found.append(f"{signed}.{other.decode()}")
+    return found
+
+
+async def test_a_dropped_token_is_revoked_however_its_signature_is_spelled(gateway, sfud, keys):
+    site = await gateway(keys=key_lines(sfud.directory, keys, "ES256"))
+    mia = await site.join(sub="mia", role="moderator")
+    for key, text in (
+        (None, token()), (keys["ES256"], token(key=keys["ES256"], kid="ES256", algorithm="ES256")),
+    ):  # fmt: skip
+        eve = await site.client()
+        await eve.join(token=respelled(text)[0])
+        others = [await site.client() for _ in respelled(text, key)]
+        for client, other in zip(others, respelled(text, key), strict=True):
+            await client.join(token=other)  # so these are spellings of a token
+        await mia.call("participant.drop", participants=[eve.id])
+        await eve.hears("session.ended", reason="dropped")
+        for other in [text, *respelled(text, key)]:
+            assert await refusal(site, other) == "token-revoked", other
+
+
 async def test_who_was_demoted_does_not_moderate_again_by_the_token(gateway):
     site = await gateway()
     mia = await site.join(sub="mia", role="moderator")
@@ -202,6 +235,24 @@ async def test_a_shared_token_loses_what_one_lost_and_gets_nothing_that_one_was_
         await mia.call("role.change", participant=first.id, role=current, force=True)
         joined = await second.join(token=text)
         assert joined["participantInfo"]["role"] == then, (role, current)
+
+
+async def test_roles_that_a_token_made_are_lost_too(gateway):
+    site = await gateway()
+    roles = [
+        {"name": "moderator", "permissions": ["changeRole", "lock"]},
+        {"name": "host", "permissions": ["lock"]}, {"name": "guest"},
+    ]  # fmt: skip
+    settings = {"roles": roles}
+    mia = await site.join(sub="mia", role="moderator", settings=settings)
+    for current, then in (("guest", "guest"), ("moderator", "host")):
+        text = token(role="host", name=f"host to {current}", settings=settings)
+        first, second = await site.client(), await site.client()
+        await first.join(token=text)
+        await mia.call("role.change", participant=first.id, role=current, force=True)
+        await first.hears("participant.roleChanged", participant=first.id, current=current)
+        joined = await second.join(token=text)
+        assert joined["participantInfo"]["role"] == then, current
 
 
 # Rights.

@@ -202,6 +202,23 @@ async def test_who_is_dropped_publishes_no_more(gateway, peers):
         await Link.open(site, "/whip", bearer, again)
 
 
+async def test_a_session_ends_with_its_own_token_even_an_expired_one(gateway, peers):
+    site = await gateway(root="leeway_seconds = 0")
+    expires = int(time.time()) + 4
+    bearer = token("show", exp=expires)
+    peer = await peers("aiortc")
+    await peer.publish(hue=120, tone=440)
+    source = await Link.open(site, "/whip", bearer, peer)
+    await asyncio.sleep(expires + 0.1 - time.time())
+    unsigned = bearer.rpartition(".")[0]
+    statuses = []
+    for text in (f"{unsigned}.c2lnbmF0dXJl", f"{unsigned}.", unsigned, token("show"), bearer):
+        headers = {"Authorization": f"Bearer {text}"}
+        async with site.http.delete(source.url, headers=headers) as reply:
+            statuses.append(reply.status)
+    assert statuses == [401, 401, 401, 401, 200]
+
+
 TURN = """
 [ice]
 stun = ["stun:127.0.0.1:{port}"]

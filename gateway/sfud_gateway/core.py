@@ -18,7 +18,7 @@ from sfud_gateway.limits import Admission
 from sfud_gateway.metrics import Metrics
 from sfud_gateway.recovery import Recovery
 from sfud_gateway.refusals import refuse
-from sfud_gateway.rights import Rights
+from sfud_gateway.rights import Rights, own_roles
 from sfud_gateway.session import Session
 from sfud_gateway.sfud_ipc import IPC, Refused, passing
 from sfud_gateway.store import Store
@@ -199,6 +199,8 @@ class Gateway:
         info = result["participantInfo"]
         session.role, session.awaited = info["role"], result["state"] == "awaited"
         session.seq = result["roomInfo"]["seq"]
+        if not session.subject:
+            session.roles = own_roles(result["roomInfo"]["settings"], tenant)
         previous = self.sessions.get(room, {}).get(session.id)
         if previous:
             self.end(previous, "session.ended", "replaced")

@@ -9,13 +9,21 @@ from sfud_gateway.store import Store
 from sfud_gateway.tokens import Grant
 
 
-def rights_of(tenant: Tenant | None, role: str) -> set[str]:
-    """Returns what a role may do and send."""
-    for found in tenant.settings["roles"] if tenant else ():
-        if found.get("name") == role:
-            sends = {kind for kind, value in found.get("publish", {}).items() if value}
-            return sends | set(found.get("permissions", ()))
-    return set()
+def rights_of(settings: dict[str, Any]) -> dict[str, set[str]]:
+    """Returns what each role of these settings may do and send."""
+    rights = {}
+    for role in settings.get("roles", ()):
+        sends = {kind for kind, value in role.get("publish", {}).items() if value}
+        rights[role.get("name")] = sends | set(role.get("permissions", ()))
+    return rights
+
+
+def own_roles(settings: dict[str, Any], tenant: Tenant) -> dict[str, list[str]] | None:
+    """Returns the rights of a room's roles where they are not the tenant's, as by a token."""
+    rights = rights_of(settings)
+    if rights == rights_of(tenant.settings):
+        return None
+    return {name: sorted(found) for name, found in rights.items()}
 
 
 class Rights:
@@ -48,8 +56,15 @@ class Rights:
         self.store.change_role(room, "sub:" + data["participant"], at, previous, current)
         # A shared token gives nobody the rights that one of its holders was given, and takes from
         # all of them the rights that one has lost.
-        if rights_of(tenant, previous) <= rights_of(tenant, current):
-            return
+        usual = rights_of(tenant.settings) if tenant else {}
         for session in sessions:
-            if not session.subject and previous == (session.token_role or "participant"):
-                self.store.change_role(room, "token:" + session.digest, at, previous, current)
+            if session.subject or previous != (session.token_role or "participant"):
+                continue
+            rights = usual
+            if session.roles is not None:
+                rights = {name: set(found) for name, found in session.roles.items()}
+            token = "token:" + session.digest
+            if not {previous, current} <= rights.keys():
+                self.store.revoke(room, token, at)  # nobody can tell a loss from a gain
+            elif not rights[previous] <= rights[current]:
+                self.store.change_role(room, token, at, previous, current)

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from sfud_gateway.tokens import Grant
 
 # Fields that a restart must not lose; sfud knows the rest.
-KEPT = ("digest", "subject", "token_role", "name_fixed", "custom_fixed", "extra")
+KEPT = ("digest", "subject", "token_role", "name_fixed", "custom_fixed", "extra", "roles")
 
 
 class Connection(Protocol):
@@ -27,6 +27,7 @@ class Session:
         self.digest = ""  # of the token that it came with
         self.subject = False  # whether the token names it
         self.token_role: str | None = None
+        self.roles: dict[str, list[str]] | None = None  # rights of the room's, if not the tenant's
         self.name_fixed = self.custom_fixed = False
         self.extra: dict[str, Any] = {}
         self.connection: Connection | None = None
@@ -49,7 +50,8 @@ class Session:
 
     def restore(self, fields: dict[str, Any]) -> None:
         for name in KEPT:
-            setattr(self, name, fields[name])
+            if name in fields:  # an earlier version has written fewer
+                setattr(self, name, fields[name])
 
     def hears(self, audience: Any) -> bool:
         """Whether an event's `audience` includes it: a list, all who are admitted, or all but."""

@@ -34,7 +34,7 @@ class Grant:
     create: bool
     issued: int  # Unix seconds
     expires: int
-    digest: str = field(repr=False)  # identifies the token without revealing it
+    digest: str = field(repr=False)  # of what is signed: identifies the token, does not reveal it
 
     def permits(self, room: str) -> bool:
         if self.room.endswith("*"):
@@ -44,6 +44,15 @@ class Grant:
 
 def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
+
+
+def signed_digest_of(token: str) -> str:
+    """Returns the digest of what is signed, which has one spelling alone.
+
+    The signature itself has many that verify: spare bits of its last character, characters that
+    base64 passes over, and with ES256 another signature that anybody can reckon from it.
+    """
+    return digest_of(token.rpartition(".")[0])
 
 
 def tenant_and_key(config: Config, token: str) -> tuple[Tenant, Key]:
@@ -65,13 +74,25 @@ def verify(config: Config, token: str) -> Grant:
     """Returns what a token grants; raises `Refused`, whose message has nothing of the token."""
     if not isinstance(token, str) or len(token) > LONGEST_TOKEN:
         raise refuse("token-invalid", "this is no token")
+    claims, tenant = claims_of(config, token)
+    return grant_of(claims, tenant, signed_digest_of(token), config.token_seconds)
+
+
+def claims_of(
+    config: Config, token: str, may_have_expired: bool = False
+) -> tuple[dict[str, Any], str]:
+    """Returns what a token says, and its tenant, if the tenant's key has signed it."""
+    options = {
+        "require": ["exp", "iat", "iss"], "verify_aud": config.audience is not None,
+        "verify_exp": not may_have_expired,
+    }  # fmt: skip
     try:
         tenant, key = tenant_and_key(config, token)
         claims = jwt.decode(
             token, key.material, algorithms=[key.algorithm], issuer=tenant.name,
-            audience=config.audience, leeway=config.leeway_seconds,
-            options={"require": ["exp", "iat", "iss"], "verify_aud": config.audience is not None},
+            audience=config.audience, leeway=config.leeway_seconds, options=options,
         )  # fmt: skip
+        return claims, tenant.name
     except jwt.ExpiredSignatureError:
         raise refuse("token-expired", "the token has expired") from None
     except jwt.ImmatureSignatureError:
@@ -80,7 +101,6 @@ def verify(config: Config, token: str) -> Grant:
         raise refuse("token-invalid", f"the token has no {error.claim}") from None
     except Exception:  # PyJWT lets other errors of malformed tokens through
         raise refuse("token-invalid", "the token is not signed by a known key") from None
-    return grant_of(claims, tenant.name, digest_of(token), config.token_seconds)
 
 
 def grant_of(claims: dict[str, Any], tenant: str, digest: str, longest: int) -> Grant:
