@@ -412,6 +412,27 @@ async def test_joins_are_limited_by_second_and_a_flood_waits(gateway):
     assert 0.7 < time.monotonic() - begin < 5
 
 
+async def test_a_client_that_does_not_read_is_cut_off_and_resumes(gateway):
+    site = await gateway()
+    ann, ben = await site.join(sub="ann"), await site.join(sub="ben")
+    for _ in range(14):
+        content = {"message": "x" * 65_000, "payload": "x" * 60_000}
+        await ann.call("message.publish", topic="t", persist=True, **content)
+    ben.socket._response.connection.transport.pause_reading()
+    for number in range(30):
+        # Each of the replies has all that is kept.
+        request = {"id": f"s{number}", "method": "message.subscribe", "params": {"topic": "t"}}
+        await ben.socket.send_json(request)
+
+    async def cut():
+        return "sfud_gateway_connections 1.0" in await site.metrics()
+
+    await until(cut, "the connection is cut", 10)
+    again = await site.client()
+    resumed = await again.call("session.resume", session=ben.joined["session"])
+    assert resumed["participant"] == "ben"
+
+
 async def test_a_connection_that_does_not_join_is_closed_however_busy_it_is(gateway):
     site = await gateway(root="join_seconds = 1")
     joined, idle, busy = await site.join(), await site.client(), await site.client()

@@ -135,7 +135,7 @@ class Tab:
     async def ask(self, type: str, **fields) -> dict:
         await self.browser.answer(json.dumps({"type": type, "id": 1} | fields))
         await asyncio.sleep(0)  # events follow the reply
-        while (message := self.browser.queue.get_nowait())["type"] != "reply":
+        while (message := json.loads(self.browser.queue.get_nowait()))["type"] != "reply":
             pass
         return message
 
@@ -552,7 +552,7 @@ async def test_a_moderator_invites_and_nobody_else():
 
 def events(tab: Tab) -> list[str]:
     """Returns the names of the events that a browser has been sent since the last call."""
-    sent = [tab.browser.queue.get_nowait() for _ in range(tab.browser.queue.qsize())]
+    sent = [json.loads(tab.browser.queue.get_nowait()) for _ in range(tab.browser.queue.qsize())]
     return [it["event"] for it in sent if it["type"] == "event"]
 
 
@@ -656,7 +656,7 @@ async def test_where_recordings_lie_is_told_to_no_browser():
     for event in ("started", "stopped"):
         data = {"recording": "rec-1", "directory": directory, "files": [{"path": directory}]}
         hub.ipc.event(f"recording.{event}", ROOM, data)
-    sent = [mia.browser.queue.get_nowait() for _ in range(mia.browser.queue.qsize())]
+    sent = [json.loads(mia.browser.queue.get_nowait()) for _ in range(mia.browser.queue.qsize())]
     assert [it["event"] for it in sent if it["type"] == "event"][-2:] == [
         "recording.started", "recording.stopped",
     ]  # fmt: skip
@@ -779,7 +779,7 @@ async def test_who_is_to_move_connects_at_this_servers_node_again():
     await asyncio.sleep(0)
     join = ("participant.join", {"room": ROOM, "participant": ben.id, "snapshot": False})
     assert hub.ipc.calls == [join]
-    assert ben.browser.queue.get_nowait()["event"] == "participant.moveWanted"
+    assert json.loads(ben.browser.queue.get_nowait())["event"] == "participant.moveWanted"
     assert mia.browser.queue.empty() and hub.session(ben.key) is ben.browser.session
 
 
@@ -823,7 +823,7 @@ async def test_a_resumed_browser_gets_the_events_that_it_missed():
     reply = await resumed(hub, ben, since=1)
     assert numbers(reply) == [2, 4] and "room" not in reply and reply["state"] == "joined"
     tell(hub, 5)
-    assert ben.browser.queue.get_nowait()["seq"] == 5 and ben.browser.queue.empty()
+    assert json.loads(ben.browser.queue.get_nowait())["seq"] == 5 and ben.browser.queue.empty()
     # An event may be lost although it was sent.
     assert numbers(await resumed(hub, ben, since=2)) == [4, 5]
     assert numbers(await resumed(hub, ben, since=5)) == []
@@ -874,6 +874,25 @@ async def test_who_was_let_in_meanwhile_does_not_get_what_was_before():
     reply = await resumed(hub, ben, since=0)
     assert "room" in reply and "events" not in reply
     assert numbers(await resumed(hub, ben, since=3)) == []
+
+
+@pytest.mark.parametrize("size, most", [(10, 1_000), (1_000_000, 4)])
+async def test_a_browser_that_does_not_read_is_cut_off_and_takes_no_memory(size, most):
+    class Transport:
+        aborted = False
+
+        def abort(self):
+            self.aborted = True
+
+    transport = Transport()
+    browser = Browser(open_hub(), Socket(), transport)
+    for number in range(most):
+        browser.send({"type": "reply", "id": number, "result": "x" * size})
+        assert not transport.aborted, number
+    browser.send({"type": "reply", "id": most, "result": "x" * size})
+    assert transport.aborted and browser.queue.empty()
+    browser.send({"type": "reply", "id": most + 1, "result": "x"})
+    assert browser.queue.empty()
 
 
 @pytest.mark.parametrize("since", [-1, 1.5, "1", True, 1 << 60])

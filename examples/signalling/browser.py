@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 from typing import Any
 
-from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp import WSMsgType, web
 
 import destinations
 from hub import Hub, Session
@@ -16,6 +17,7 @@ from sfud_ipc import Refused
 log = logging.getLogger("signalling")
 
 LONGEST_QUEUE = 1_000  # messages that a slow browser may lag behind
+LARGEST_QUEUE = 4 << 20  # bytes of them
 JOIN_SECONDS = 600  # an open WebSocket must join within this time
 GRACE_SECONDS = 30  # a participant whose WebSocket broke may come back within this time
 
@@ -23,23 +25,43 @@ GRACE_SECONDS = 30  # a participant whose WebSocket broke may come back within t
 class Browser:
     """One WebSocket, and the session that it belongs to."""
 
-    def __init__(self, hub: Hub, socket: web.WebSocketResponse):
-        self.hub, self.socket = hub, socket
+    def __init__(
+        self, hub: Hub, socket: web.WebSocketResponse,
+        transport: asyncio.Transport | None = None,
+    ):
+        self.hub, self.socket, self.transport = hub, socket, transport
         self.session: Session | None = None
-        self.queue: asyncio.Queue[dict | None] = asyncio.Queue(LONGEST_QUEUE)
+        self.queue: asyncio.Queue[str] = asyncio.Queue(LONGEST_QUEUE)
+        self.queued = 0  # bytes, with those of the message that is being sent
+        self.is_cut = False
 
     def send(self, message: dict) -> None:
         """Sends without waiting: a browser that lags too far loses the WebSocket, and resumes with
         a new one."""
-        try:
-            self.queue.put_nowait(message)
-        except asyncio.QueueFull:
-            self.hub.spawn(self.socket.close(code=WSCloseCode.TRY_AGAIN_LATER))
+        if self.is_cut:
+            return
+        text = json.dumps(message)  # ASCII
+        if self.queue.full() or (self.queued and self.queued + len(text) > LARGEST_QUEUE):
+            self.cut()
+            return
+        self.queued += len(text)
+        self.queue.put_nowait(text)
+
+    def cut(self) -> None:
+        """Ends the connection at once: a close frame would wait for a browser that does not
+        read."""
+        self.is_cut = True
+        while not self.queue.empty():
+            self.queue.get_nowait()
+        if self.transport:
+            self.transport.abort()
 
     async def write(self) -> None:
         with contextlib.suppress(ConnectionError):  # the reader sees it too
             while True:
-                await self.socket.send_json(await self.queue.get())
+                text = await self.queue.get()
+                await self.socket.send_str(text)
+                self.queued -= len(text)
 
     async def run(self) -> None:
         writer = asyncio.create_task(self.write())

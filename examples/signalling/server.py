@@ -62,7 +62,7 @@ async def websocket(hub: Hub, request: web.Request) -> web.StreamResponse:
         raise web.HTTPForbidden(text="this page is not ours")
     socket = web.WebSocketResponse(max_msg_size=LONGEST_MESSAGE, heartbeat=10)
     await socket.prepare(request)
-    await Browser(hub, socket).run()
+    await Browser(hub, socket, request.transport).run()
     return socket
 
 

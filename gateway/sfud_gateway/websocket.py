@@ -19,6 +19,8 @@ from sfud_gateway.sfud_ipc import Refused
 log = logging.getLogger("websocket")
 
 LONGEST_QUEUE = 1_000  # messages that a slow client may lag behind
+LARGEST_QUEUE = 4 << 20  # bytes of them
+CLOSING_SECONDS = 15  # after which a client that does not read its close frame is cut off
 LONGEST_MESSAGE = 1_000_000  # bytes; tenants have limits of their own
 LONGEST_FIRST = 150_000  # bytes of a message before the tenant is known
 JOIN = frozenset(["token", "room", "name", "mode", "snapshot"])
@@ -28,20 +30,38 @@ MODES = ("SEND_AND_RECV", "RECV_ONLY", "SIGNALLING_ONLY")
 class Client:
     """One WebSocket, and the session that it belongs to."""
 
-    def __init__(self, gateway: Gateway, socket: web.WebSocketResponse):
-        self.gateway, self.socket = gateway, socket
+    def __init__(
+        self, gateway: Gateway, socket: web.WebSocketResponse,
+        transport: asyncio.Transport | None,
+    ):
+        self.gateway, self.socket, self.transport = gateway, socket, transport
         self.session: Session | None = None
         self.queue: asyncio.Queue[str] = asyncio.Queue(LONGEST_QUEUE)
+        self.queued = 0  # bytes, with those of the message that is being sent
+        self.is_cut = False
         self.bucket = Bucket(50)
         self.code: int = WSCloseCode.OK
         self.idle_since = time.monotonic()  # without a session
 
     def send(self, text: str) -> None:
         """Sends without waiting; a client that lags too far loses the WebSocket and resumes."""
-        try:
-            self.queue.put_nowait(text)
-        except asyncio.QueueFull:
-            self.gateway.spawn(self.close(WSCloseCode.TRY_AGAIN_LATER))
+        if self.is_cut:
+            return
+        size = len(text)  # JSON as it is made here is ASCII
+        if self.queue.full() or (self.queued and self.queued + size > LARGEST_QUEUE):
+            log.info("a client is %d messages behind", self.queue.qsize())
+            self.cut()
+            return
+        self.queued += size
+        self.queue.put_nowait(text)
+
+    def cut(self) -> None:
+        """Ends the connection at once: a close frame would wait for a client that does not read."""
+        self.is_cut = True
+        while not self.queue.empty():
+            self.queue.get_nowait()
+        if self.transport:
+            self.transport.abort()
 
     async def close(self, code: int) -> None:
         self.code = code  # the reader may be the first to close
@@ -55,7 +75,9 @@ class Client:
     async def write(self) -> None:
         with contextlib.suppress(ConnectionError):  # the reader sees it too
             while True:
-                await self.socket.send_str(await self.queue.get())
+                text = await self.queue.get()
+                await self.socket.send_str(text)
+                self.queued -= len(text)
 
     async def run(self) -> None:
         writer = asyncio.create_task(self.write())
@@ -253,12 +275,14 @@ class WebSockets:
             raise web.HTTPServiceUnavailable(headers={"Retry-After": "5"})
         socket = web.WebSocketResponse(max_msg_size=LONGEST_MESSAGE, heartbeat=20, compress=False)
         await socket.prepare(request)
-        client = Client(self.gateway, socket)
+        client = Client(self.gateway, socket, request.transport)
         self.clients.add(client)
         self.gateway.metrics.connections.set(len(self.clients))
         try:
             await client.run()
-            await socket.close(code=client.code)
+            await asyncio.wait_for(socket.close(code=client.code), CLOSING_SECONDS)
+        except TimeoutError:
+            client.cut()
         finally:
             self.clients.discard(client)
             self.gateway.metrics.connections.set(len(self.clients))
