@@ -1,6 +1,7 @@
 """The gateway's tokens, rights and limits, and its WebSockets; with the real daemon."""
 
 import asyncio
+import contextlib
 import json
 import string
 import time
@@ -445,6 +446,38 @@ async def test_a_connection_that_does_not_join_is_closed_however_busy_it_is(gate
         return idle.socket.closed
 
     await until(closed, "the idle one is closed", 2)
+    assert (await joined.call("room.get"))["counts"]["participants"] == 1
+
+
+async def test_a_connection_that_floods_before_it_joins_is_read_slowly_and_closed(gateway):
+    site = await gateway(root="join_seconds = 3")
+    long = json.dumps({"id": 1, "method": "participant.join", "params": {"x": [1] * 40_000}})
+    quick = json.dumps({"id": 1, "method": "room.get"})
+    for text, least, most in ((quick, 5, 5 + 3 * 5 + 1), (long, 0, 2)):
+        socket = await site.http.ws_connect(site.url.replace("http", "ws", 1) + "/ws")
+        begin, answers = time.monotonic(), 0
+
+        async def flood(socket=socket, text=text):
+            with contextlib.suppress(ConnectionError):
+                while not socket.closed:
+                    await socket.send_str(text)
+
+        flooding = asyncio.create_task(flood())
+        async for frame in socket:
+            answers += "error" in json.loads(frame.data)
+        flooding.cancel()
+        assert least <= answers <= most and 2 < time.monotonic() - begin < 9, (text[:30], answers)
+
+
+async def test_a_connection_without_a_request_is_closed(gateway):
+    site = await gateway(root="join_seconds = 1")
+    joined = await site.join()
+    for start in (b"", b"GET /ws HTT", b"GET /ws HTTP/1.1\r\nHost: x\r\n"):
+        reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+        writer.write(start)
+        with contextlib.suppress(ConnectionError):
+            assert await asyncio.wait_for(reader.read(), 5) == b"", start
+        writer.close()
     assert (await joined.call("room.get"))["counts"]["participants"] == 1
 
 

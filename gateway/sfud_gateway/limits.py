@@ -27,10 +27,10 @@ class Bucket:
         self._level -= 1
         return True
 
-    def wait(self) -> float:
-        """Takes one, and returns the seconds until it is there."""
+    def wait(self, cost: float = 1) -> float:
+        """Takes that many, what comes in five seconds at most; returns the seconds until then."""
         self._fill()
-        self._level -= 1
+        self._level -= min(cost, 5 * self.rate)
         return max(0.0, -self._level / self.rate)
 
 

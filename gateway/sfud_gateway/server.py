@@ -4,7 +4,9 @@ import asyncio
 import logging
 import signal
 import ssl
+import time
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 
@@ -20,6 +22,8 @@ from sfud_gateway.whip import LONGEST_SDP, Ingest
 
 log = logging.getLogger("server")
 
+FIRST_SECONDS = 10  # from the start of a connection to the end of its first request's header
+
 
 def load_certificate(context: ssl.SSLContext, config: Config) -> None:
     """Loads the certificate into the context in use; a pair that does not fit changes nothing."""
@@ -33,6 +37,34 @@ def load_certificate(context: ssl.SSLContext, config: Config) -> None:
         raise ConfigError(f"{config.certificate}: {error}") from None
 
 
+class Silence:
+    """Ends connections that send no request: before the first one aiohttp waits for ever."""
+
+    def __init__(self, seconds: float):
+        self.seconds = seconds
+        self.since: dict[Any, float] = {}  # by connection
+        self.heard: set[Any] = set()
+
+    @web.middleware
+    async def hear(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        self.heard.add(request.protocol)
+        return await handler(request)
+
+    async def watch(self, runner: web.AppRunner) -> None:
+        while True:
+            await asyncio.sleep(min(1, self.seconds))
+            if runner.server is None:
+                return
+            connections, now = runner.server.connections, time.monotonic()
+            self.heard.intersection_update(connections)
+            self.since = {
+                it: self.since.get(it, now) for it in connections if it not in self.heard
+            }
+            for connection, began in self.since.items():
+                if now - began >= self.seconds and connection.transport:
+                    connection.transport.abort()
+
+
 class Server:
     def __init__(self, path: Path, config: Config):
         self.path = path
@@ -41,6 +73,7 @@ class Server:
         self.gateway = Gateway(config, self.store, self.metrics)
         self.sockets = WebSockets(self.gateway)
         self.ingest = Ingest(self.gateway, Viewers(self.gateway))
+        self.silence = Silence(min(FIRST_SECONDS, config.join_seconds))
         self.context: ssl.SSLContext | None = None
         if config.certificate:
             self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -64,7 +97,7 @@ class Server:
         return web.Response(body=self.metrics.text(), headers=headers)
 
     def public(self) -> web.Application:
-        application = web.Application(client_max_size=LONGEST_SDP)
+        application = web.Application(client_max_size=LONGEST_SDP, middlewares=[self.silence.hear])
         application.add_routes([
             web.get("/ws", self.sockets.handle),
             web.get("/healthz", self.healthz),
@@ -122,9 +155,11 @@ class Server:
         loop.add_signal_handler(signal.SIGHUP, self.reload)
         core = asyncio.create_task(self.gateway.run())
         runners = []
+        watch: asyncio.Task | None = None
         try:
             runner, url = await self.listen(self.public(), config.listen, self.context)
             runners.append(runner)
+            watch = asyncio.create_task(self.silence.watch(runner))
             ready = f"ready {url}"
             if config.admin:
                 runner, url = await self.listen(self.admin(), config.admin, None)
@@ -137,6 +172,8 @@ class Server:
                 core.result()  # its failure is the process's
         finally:
             self.gateway.is_stopping = True
+            if watch:
+                watch.cancel()
             await self.sockets.close()
             for runner in runners:
                 await runner.cleanup()

@@ -23,6 +23,8 @@ LARGEST_QUEUE = 4 << 20  # bytes of them
 CLOSING_SECONDS = 15  # after which a client that does not read its close frame is cut off
 LONGEST_MESSAGE = 1_000_000  # bytes; tenants have limits of their own
 LONGEST_FIRST = 150_000  # bytes of a message before the tenant is known
+FIRST_RATE = 5  # messages a second until then
+BYTES_OF_ONE = 4_096  # a longer message counts as several
 JOIN = frozenset(["token", "room", "name", "mode", "snapshot"])
 MODES = ("SEND_AND_RECV", "RECV_ONLY", "SIGNALLING_ONLY")
 
@@ -39,7 +41,7 @@ class Client:
         self.queue: asyncio.Queue[str] = asyncio.Queue(LONGEST_QUEUE)
         self.queued = 0  # bytes, with those of the message that is being sent
         self.is_cut = False
-        self.bucket = Bucket(50)
+        self.bucket = Bucket(FIRST_RATE)
         self.code: int = WSCloseCode.OK
         self.idle_since = time.monotonic()  # without a session
 
@@ -69,8 +71,17 @@ class Client:
 
     def lose(self, session: Session, event: str, reason: str) -> None:
         if self.session is session:
-            self.session, self.idle_since = None, time.monotonic()
+            self.part()
             self.send(json.dumps({"event": event, "data": {"reason": reason}}))
+
+    def part(self) -> None:
+        """Leaves the connection without a session, until it joins again."""
+        self.session, self.idle_since = None, time.monotonic()
+        self.bucket = Bucket(FIRST_RATE)
+
+    def seconds_left(self) -> float:
+        """Returns how long it may still take to join."""
+        return self.idle_since + self.gateway.config.join_seconds - time.monotonic()
 
     async def write(self) -> None:
         with contextlib.suppress(ConnectionError):  # the reader sees it too
@@ -84,14 +95,15 @@ class Client:
         going_away = False
         try:
             while True:
-                deadline = self.idle_since + self.gateway.config.join_seconds
-                left = max(0.001, deadline - time.monotonic())
-                frame = await self.socket.receive(None if self.session else left)
+                left = None if self.session else max(0.001, self.seconds_left())
+                frame = await self.socket.receive(left)
                 if frame.type != WSMsgType.TEXT:
                     going_away = frame.type == WSMsgType.CLOSE and frame.data in (1000, 1001)
                     return
-                if pause := self.bucket.wait():
+                if pause := self.bucket.wait(1 + len(frame.data) / BYTES_OF_ONE):
                     await asyncio.sleep(pause)  # the rest waits in the socket
+                if self.session is None and self.seconds_left() <= 0:
+                    raise TimeoutError  # whoever always has a message to read too
                 await self.answer(frame.data)
         except TimeoutError:
             log.info("a client did not join in time")
@@ -230,10 +242,10 @@ class Client:
 
     async def leave(self, params: Any) -> dict[str, Any]:
         methods.closed("participant.leave", params, frozenset())
-        session, self.session = self.session, None
+        session = self.session
         if session is None:
             raise refuse("not-joined", "join first")
-        self.idle_since = time.monotonic()
+        self.part()
         await self.gateway.remove(session)
         return {}
 
