@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import json
+import signal
+import sqlite3
 import string
 import time
 
@@ -538,6 +540,41 @@ async def test_a_call_goes_on_through_a_restart_and_a_broken_network(gateway, pe
     await site.stop()
     await site.start()
     assert 'sfud_gateway_sessions{kind="ws",tenant="acme"} 1.0' in await site.metrics()  # Ann's
+
+
+async def test_who_was_let_in_without_being_told_leaves_again(gateway, sfud):
+    site = await gateway()
+    mia = await site.join(sub="mia", role="moderator")
+    sfud.process.send_signal(signal.SIGSTOP)
+    try:
+        assert await refusal(site, token(sub="ben")) == "timeout"
+    finally:
+        sfud.process.send_signal(signal.SIGCONT)
+    await mia.hears("participant.joined", participant="ben")
+    await mia.hears("participant.left", participant="ben")
+    ben = await site.join(sub="ben")  # and stays
+    await asyncio.sleep(0.3)
+    assert (await ben.call("room.get"))["counts"]["participants"] == 2
+
+
+async def test_an_offer_that_a_crash_left_without_an_answer_leaves_nobody(gateway, sfud):
+    site = await gateway()
+    mia = await site.join(sub="mia")
+    await site.join(sub="cam")
+    await site.stop()
+    # As a process leaves it that ends between the join of a POST and its answer.
+    with contextlib.closing(sqlite3.connect(sfud.directory / "state/gateway.sqlite3")) as store:
+        store.execute("UPDATE sessions SET kind = 'whip' WHERE participant = 'cam'")
+        store.commit()
+    await site.start()
+    again = await site.client()
+    await again.call("session.resume", session=mia.joined["session"])
+
+    async def gone():
+        return (await again.call("room.get"))["counts"]["participants"] == 1
+
+    await until(gone, "the publisher has left", 5)
+    assert (await again.call("room.get"))["participants"][0]["participant"] == "mia"
 
 
 async def test_who_does_not_resume_in_time_has_left(gateway):

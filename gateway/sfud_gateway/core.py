@@ -17,7 +17,7 @@ from sfud_gateway.config import TENANT, Config, Tenant
 from sfud_gateway.limits import Admission
 from sfud_gateway.metrics import Metrics
 from sfud_gateway.recovery import Recovery
-from sfud_gateway.refusals import refuse
+from sfud_gateway.refusals import AWAY, refuse
 from sfud_gateway.rights import Rights, own_roles
 from sfud_gateway.session import Session
 from sfud_gateway.sfud_ipc import IPC, Refused, passing
@@ -28,7 +28,6 @@ from sfud_gateway.webhooks import Webhooks
 log = logging.getLogger("gateway")
 
 COMMIT_SECONDS = 0.05
-AWAY = ("sfud-not-running", "timeout", "wrong-contract")  # refusals that sfud did not decide on
 
 
 def split(room: str) -> tuple[str, str] | None:
@@ -192,10 +191,15 @@ class Gateway:
             await self.create(room, tenant.settings | grant.settings)
         given = {"name": grant.name, "custom": grant.custom}
         params = {key: value for key, value in (params | given).items() if value is not None}
-        result = await self.ipc.call(
-            "participant.join", room=room, participant=session.id,
-            ifPresent=grant.if_present, **params,
-        )  # fmt: skip
+        try:
+            result = await self.ipc.call(
+                "participant.join", room=room, participant=session.id,
+                ifPresent=grant.if_present, **params,
+            )  # fmt: skip
+        except Refused as refused:
+            if refused.reason in AWAY:
+                self.recovery.suspect(room, session.id)
+            raise
         info = result["participantInfo"]
         session.role, session.awaited = info["role"], result["state"] == "awaited"
         session.seq = result["roomInfo"]["seq"]

@@ -1,19 +1,25 @@
 """Recovery after a restart of the gateway or of sfud, or a loss of events."""
 
+import asyncio
 import hashlib
 import json
 import time
 from typing import TYPE_CHECKING
 
+from sfud_gateway.refusals import AWAY
 from sfud_gateway.sfud_ipc import Refused
 
 if TYPE_CHECKING:
     from sfud_gateway.core import Gateway
 
 
+AGAIN = 5.0  # seconds
+
+
 class Recovery:
     def __init__(self, gateway: "Gateway"):
         self.gateway = gateway
+        self.suspects: set[tuple[str, str]] = set()  # rooms, and who may be there without a session
 
     async def run(self) -> None:
         """Compares what the store knows with sfud, once the connection is there."""
@@ -31,8 +37,40 @@ class Recovery:
         for session in list(gateway.keys.values()):
             if session.kind == "ws" and session.connection is None and session.expiry is None:
                 gateway.expire(session)
+            elif session.kind != "ws" and "etag" not in session.extra and session.held is None:
+                # The last process ended between its join and its answer, so nobody has its URL.
+                gateway.spawn(gateway.remove(session))
         for room in list(gateway.sessions):
             gateway.on_room_event(room, {"event": "resync"})
+        for suspect in self.suspects:
+            self.clear_soon(*suspect)
+
+    def suspect(self, room: str, participant: str) -> None:
+        """Notes that a join was not answered: it may take effect, and nobody would own it."""
+        self.suspects.add((room, participant))
+        self.clear_soon(room, participant)
+
+    def clear_soon(self, room: str, participant: str) -> None:
+        self.gateway.spawn(self.clear(room, participant))
+
+    async def clear(self, room: str, participant: str) -> None:
+        """Takes a suspect out of its room, unless it has joined again by now."""
+        gateway, suspect = self.gateway, (room, participant)
+        async with gateway.locks.setdefault(suspect, asyncio.Lock()):
+            if suspect not in self.suspects:
+                return
+            if participant not in gateway.sessions.get(room, {}):
+                try:
+                    await gateway.ipc.call(
+                        "participant.leave", room=room, participant=participant
+                    )
+                except Refused as refused:
+                    if refused.reason in AWAY:
+                        if gateway.is_ready:  # else it is tried when sfud is back
+                            loop = asyncio.get_running_loop()
+                            loop.call_later(AGAIN, self.clear_soon, *suspect)
+                        return
+            self.suspects.discard(suspect)
 
     def lose_room(self, room: str) -> None:
         """Tells of a room that ended while nobody listened."""

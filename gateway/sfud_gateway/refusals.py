@@ -26,6 +26,8 @@ CODES = {
     "wrong-contract": 4503,
 }
 
+AWAY = ("sfud-not-running", "timeout", "wrong-contract")  # refusals that sfud did not decide on
+
 
 def refuse(reason: str, message: str, **data: Any) -> Refused:
     return Refused(reason, message, CODES[reason], data)
@@ -35,7 +37,7 @@ def shown(refused: Refused) -> dict[str, Any]:
     """Returns the error as a client sees it."""
     code = refused.code or CODES.get(refused.reason, -32603)
     message = refused.message
-    if refused.reason in ("sfud-not-running", "timeout", "wrong-contract"):
+    if refused.reason in AWAY:
         message = "the media server cannot be reached at the moment"  # without the socket's path
     error: dict[str, Any] = {"code": code, "reason": refused.reason, "message": message}
     data = {key: value for key, value in refused.data.items() if key != "reason"}

@@ -42,7 +42,9 @@ class Viewers:
             self.arrange_soon(room)
 
     def of(self, room: str) -> list[Session]:
-        return [it for it in self.gateway.sessions.get(room, {}).values() if it.kind == "whep"]
+        """Returns the viewers whose offer is answered."""
+        sessions = self.gateway.sessions.get(room, {}).values()
+        return [it for it in sessions if it.kind == "whep" and "etag" in it.extra]
 
     def arrange_soon(self, room: str) -> None:
         self.changed.add(room)
