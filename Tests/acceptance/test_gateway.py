@@ -286,6 +286,8 @@ async def test_a_role_may_do_what_it_may_and_nothing_else(gateway):
         assert await mia.refused(method, **params) == "not-permitted"
     url = "rtmp://127.0.0.1/app/key"
     assert await mia.refused("streaming.start", url=url) == "not-permitted"
+    for wrong in ({}, {"url": None}, {"url": 7}):
+        assert await mia.refused("streaming.start", **wrong) == "invalid-params"
     for method, params in MODERATION:
         result = await mia.call(method, **params)
         assert "directory" not in result

@@ -108,9 +108,12 @@ def check_tenant(method: str, params: dict[str, Any], tenant: Tenant) -> None:
     """Refuses a destination of a live stream that the operator has not named."""
     if method != "streaming.start":
         return
+    text = params.get("url")
+    if not isinstance(text, str):
+        raise refuse("invalid-params", "url is missing, or no string", parameter="url")
     try:
-        url = urlsplit(str(params.get("url")))
-        host, plain = url.hostname, "@" not in url.netloc and "\\" not in str(params["url"])
+        url = urlsplit(text)
+        host, plain = url.hostname, "@" not in url.netloc and "\\" not in text
     except ValueError:
         host, plain = None, False
     if not plain or host not in tenant.streaming_hosts:
