@@ -496,6 +496,52 @@ async def test_who_is_refused_at_another_node_goes_on_and_may_be_asked_again(lab
     assert len(found["transports"]) == 1, found
 
 
+#: The answer to Wim's next offer is lost: sfud has taken the offer, and Wim does not know it.
+LOSE_ANSWER = """(() => {
+  const socket = lab.sockets.Wim.at(-1);
+  const [send, take] = [socket.send, socket.onmessage];
+  lab.lost = null;
+  socket.send = (text) => {
+    const { type, id } = JSON.parse(text);
+    if (type === "transport.offer") lab.lost ??= id;
+    send.call(socket, text);
+  };
+  socket.onmessage = (it) => {
+    const { type, id } = JSON.parse(it.data);
+    if (type !== "reply" || id !== lab.lost) return take(it);
+    delete socket.send;
+    socket.onmessage = take;
+    THEN;
+  };
+})()"""
+TIMEOUT = '{type: "reply", id, error: {reason: "timeout", message: "no answer"}}'
+
+
+@both
+@pytest.mark.parametrize("then", [
+    "socket.close(4000)", f"take({{data: JSON.stringify({TIMEOUT})}})",
+], ids=["the signalling breaks", "the server says timeout"])  # fmt: skip
+async def test_who_comes_is_seen_although_an_answer_was_lost(lab, then):
+    room = f"lost-answer-{lab.stack}-{len(then)}"
+    me = await lab.enter("Wim", room=room)
+    for name in ("Abe", "Bob"):  # they take the slots that are free at first
+        await lab.enter(name, f"{{hue: {RED}}}", room)
+        await lab.sees("Wim", name, RED)
+    await lab.run(f"({LOSE_ANSWER.replace('THEN', then)}, null)")
+    await lab.enter("Cas", f"{{hue: {GREEN}}}", room)
+    await lab.until("lab.lost !== null && !Object.hasOwn(lab.sockets.Wim[0], 'send')")
+    await lab.sees("Wim", "Cas", GREEN)
+    await lab.enter("Dov", f"{{hue: {BLUE}, sound: true}}", room)
+    await lab.sees("Wim", "Dov", BLUE)
+    await lab.sees("Wim", "Abe", RED)
+    assert await lab.run("calls.Wim.me") == me, "Wim did not join anew"
+    # Two at first, and two to spare beside the one for Cas.
+    assert await lab.run("calls.Wim.peer.slots.length") == 5
+    problems = await lab.run("lab.events('Wim', 'problem').map((it) => it?.reason)")
+    assert set(problems) <= {"not-connected", None}, problems
+    await lab.leave("Wim", "Abe", "Bob", "Cas", "Dov")
+
+
 @one
 async def test_requests_during_a_break_are_refused(lab):
     script = "(lab.sockets.Ben.at(-1).close(4000), await lab.refused(calls.Ben.request('room.lock')))"

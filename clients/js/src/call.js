@@ -71,6 +71,7 @@ export class Call extends EventTarget {
   #retry = null;
   #following = null;
   #followAgain = false;
+  #followLater = null;
   #slots = null;
   #slotsOf = null; // their peer
   #hasMissed = false; // whether events of the slots may be missing
@@ -679,6 +680,7 @@ export class Call extends EventTarget {
   #release() {
     this.#listening.abort();
     clearTimeout(this.#retry);
+    clearTimeout(this.#followLater);
     this.#elements.close();
     this.#encryption?.close();
     for (const track of this.#opened) track.stop();
@@ -821,8 +823,12 @@ export class Call extends EventTarget {
           await this.#reviewing.catch(() => {}); // whose offer makes the slots
           await this.#followOnce(this.peer);
         } catch (error) {
-          if (!PASSING.has(error.reason) && this.state !== "left") {
+          if (this.state === "left") break;
+          if (!PASSING.has(error.reason)) {
             this.#problem(error.reason ?? "failed", `Streams: ${error.message}`);
+          } else { // no event may come that repeats it
+            clearTimeout(this.#followLater);
+            this.#followLater = setTimeout(() => this.#follow(), RETRY_SECONDS * 1000);
           }
         }
       }

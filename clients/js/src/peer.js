@@ -4,7 +4,7 @@
 // negotiation, so a new offer is needed only when there are too few slots.
 
 import { Encryption } from "./encryption.js";
-import { CallError } from "./errors.js";
+import { CallError, PASSING } from "./errors.js";
 
 const MOST_SLOTS = 45; // pairs; an offer has at most 100 m-lines
 const MOST_AT_FIRST = 16; // pairs in the first offer: how long their lines are is known only after it
@@ -30,6 +30,7 @@ export class Peer extends EventTarget {
   #codec;
   #encryption;
   #senders = new Map(); // "microphone" · "camera" · "screen" · "screen-audio" → transceiver
+  #offered = new Map(); // of the last offer: mid → label
   #running = Promise.resolve();
   #next = null;
   #restarts = 0;
@@ -215,12 +216,20 @@ export class Peer extends EventTarget {
   }
 
   async #negotiate() {
+    // Of an offer without an answer sfud may have taken the m-lines. A repeated one changes nothing.
+    if (this.pc.signalingState === "have-local-offer") await this.#exchange();
     if (this.isClosed) return;
     await this.pc.setLocalDescription(await this.pc.createOffer());
-    const labels = new Map();
+    this.#offered.clear();
     for (const [label, transceiver] of this.#senders) {
-      if (transceiver.direction === "sendonly") labels.set(transceiver.mid, label);
+      if (transceiver.direction === "sendonly") this.#offered.set(transceiver.mid, label);
     }
+    await this.#exchange();
+  }
+
+  /** Sends the present offer, and takes its answer. */
+  async #exchange() {
+    const labels = this.#offered;
     const sources = Object.fromEntries([...labels].map(([mid, it]) => [mid, it.split("-")[0]]));
     let answer;
     try {
@@ -229,7 +238,8 @@ export class Peer extends EventTarget {
       await this.pc.setRemoteDescription({ type: "answer", sdp: answer.sdp });
     } catch (error) {
       if (this.isClosed) return;
-      if (this.pc.signalingState === "have-local-offer") {
+      // After a rollback new m-lines get other mids, which sfud refuses once it knows the former.
+      if (this.pc.signalingState === "have-local-offer" && !PASSING.has(error.reason)) {
         await this.pc.setLocalDescription({ type: "rollback" });
       }
       throw error;

@@ -8,6 +8,9 @@ const SPARE_SLOTS = 2;
 /** Maximum of following slots of each kind; a room may list more talkers than can be shown. */
 const MOST_FOLLOWING = 12;
 
+/** Whether a slot is in no answer yet, maybe because that of the last offer was lost. */
+const isWaiting = ({ audio }) => audio.currentDirection === null;
+
 /** Keeps the slots of one `Peer` in step with the room's streams. */
 export class Slots {
   #request;
@@ -123,12 +126,16 @@ export class Slots {
 
   /** Free slots that sfud knows of. */
   get #free() {
-    return this.#peer.slots.filter((it) => it.stream === null && !it.follows && it.audio.mid !== null);
+    return this.#peer.slots.filter((it) =>
+      it.stream === null && !it.follows && it.audio.mid !== null && !isWaiting(it));
   }
 
   async #provide(count, spare = 0) {
     const missing = count - this.#free.length;
-    if (missing > 0 && this.#peer.addSlots(missing + spare)) await this.#peer.negotiate();
+    if (missing <= 0) return;
+    const waiting = this.#peer.slots.filter(isWaiting).length;
+    const isLonger = missing > waiting && this.#peer.addSlots(missing - waiting + spare);
+    if (isLonger || waiting > 0) await this.#peer.negotiate();
   }
 
   /** Empties the slots of streams that have ended, or that no longer get slots of their own. */
