@@ -542,6 +542,54 @@ async def test_who_comes_is_seen_although_an_answer_was_lost(lab, then):
     await lab.leave("Wim", "Abe", "Bob", "Cas", "Dov")
 
 
+#: The next request of this type is not sent, but ends as the script says.
+NEXT_REQUEST = """(() => {
+  const send = WebSocket.prototype.send;
+  WebSocket.prototype.send = function (text) {
+    const { type, id } = JSON.parse(text);
+    if (type !== "TYPE") return send.call(this, text);
+    WebSocket.prototype.send = send;
+    THEN;
+  };
+})()"""
+
+
+@one
+async def test_a_resume_that_fails_for_a_while_is_tried_again(lab, ipc):
+    me = await lab.run("calls.Ben.me")
+    # Late, as the server's first message leads to a `resume` too.
+    then = f"setTimeout(() => this.onmessage({{data: JSON.stringify({TIMEOUT})}}), 500)"
+    script = NEXT_REQUEST.replace("TYPE", "resume").replace("THEN", then)
+    await lab.run(f"({script}, lab.sockets.Ben.at(-1).close(4000))")
+    await lab.until("calls.Ben.state === 'reconnecting'")
+    await ipc.call("participant.join", room=lab.room, participant="zoe", name="Zoe")
+    await lab.until("calls.Ben.state === 'joined' && calls.Ben.participants.has('zoe')")
+    assert await lab.run("calls.Ben.me") == me
+    await lab.sees("Ben", "Ann", RED)
+    await ipc.call("participant.drop", room=lab.room, participants=["zoe"])
+    await lab.until("!calls.Ben.participants.has('zoe')")
+
+
+@one
+async def test_a_rejoin_that_breaks_off_is_made_anew_and_nothing_disturbs_it(lab):
+    room = "broken-rejoin-" + lab.stack
+    await lab.enter("Abe", f"{{hue: {GREEN}}}", room)
+    await lab.enter("Wim", room=room)
+    await lab.sees("Wim", "Abe", GREEN)
+    joins = "lab.events('Wim', 'joined').map((it) => it.resumed)"
+    before = len(await lab.run(joins))
+    script = NEXT_REQUEST.replace("TYPE", "transport.offer").replace("THEN", "this.close(4000)")
+    gone = "lab.sockets.Wim.at(-1).onmessage({data: '{\"type\": \"gone\"}'})"
+    await lab.run(f"({script}, {gone}, null)")
+    await lab.until("lab.sockets.Wim.length === 2 && calls.Wim.state === 'joined'")
+    await lab.sees("Wim", "Abe", GREEN)
+    await asyncio.sleep(2.5)  # longer than until another attempt
+    assert (await lab.run(joins))[before:] == [False]
+    await lab.sees("Wim", "Abe", GREEN)
+    await lab.until("[...calls.Abe.participants.values()].filter((it) => it.name === 'Wim').length === 1")
+    await lab.leave("Wim", "Abe")
+
+
 @one
 async def test_requests_during_a_break_are_refused(lab):
     script = "(lab.sockets.Ben.at(-1).close(4000), await lab.refused(calls.Ben.request('room.lock')))"

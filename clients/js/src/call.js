@@ -577,6 +577,7 @@ export class Call extends EventTarget {
   async #resume() {
     if (this.state !== "reconnecting" || !this.#key || this.#resuming) return;
     this.#resuming = true; // both an open transport and its first status lead here
+    clearTimeout(this.#retry);
     const wanted = this.#destination;
     try {
       const since = this.#seq === null ? {} : { since: this.#seq };
@@ -601,9 +602,17 @@ export class Call extends EventTarget {
       if (this.#admitted) this.#joined(true);
     } catch (error) {
       if (!PASSING.has(error.reason)) await this.#rejoin();
+      else this.#resumeLater();
     } finally {
       this.#resuming = false;
     }
+  }
+
+  #resumeLater() {
+    if (this.state === "left" || !this.#key) return; // without a key it joins anew
+    if (this.state !== "reconnecting") this.#interrupted(false); // resumed, but not all of it
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => this.#resume(), RETRY_SECONDS * 1000);
   }
 
   /** Whether a picture of the room says that our connection has ended, unheard. */
@@ -638,8 +647,8 @@ export class Call extends EventTarget {
     if (this.#rejoining || this.state === "left") return;
     this.#rejoining = true;
     if (message) this.#problem(reason, message, true);
-    this.#formerKey = this.#key ?? this.#formerKey;
-    this.#key = null;
+    clearTimeout(this.#retry);
+    this.#forgetKey();
     this.#disconnect();
     this.#set("reconnecting");
     try {
@@ -648,11 +657,17 @@ export class Call extends EventTarget {
     } catch (error) {
       this.#disconnect();
       if (this.state === "left") return;
+      this.#forgetKey(); // nothing is left to resume
       if (!PASSING.has(error.reason)) this.#end(error.reason, `Could not rejoin: ${error.message}`);
       else this.#retry = setTimeout(() => this.#rejoin(), RETRY_SECONDS * 1000);
     } finally {
       this.#rejoining = false;
     }
+  }
+
+  #forgetKey() {
+    this.#formerKey = this.#key ?? this.#formerKey;
+    this.#key = null;
   }
 
   #interrupted(isFinal) {
