@@ -590,6 +590,47 @@ async def test_a_rejoin_that_breaks_off_is_made_anew_and_nothing_disturbs_it(lab
     await lab.leave("Wim", "Abe")
 
 
+#: Makes requests of these types that wait for a second only, instead of 15; returns how they end.
+REQUESTS = """Promise.all((() => {
+  const plain = setTimeout;
+  globalThis.setTimeout = (run, time) => plain(run, time === 15000 ? 1000 : time);
+  try {
+    return [TYPES].map((type) => lab.refused(calls.Ben.request(type, { topic: "t" })));
+  } finally {
+    globalThis.setTimeout = plain;
+  }
+})()).then((replies) => replies.map((it) => it.reason ?? "done"))"""
+
+
+@one
+async def test_a_websocket_that_is_dead_without_having_closed_is_replaced(lab, ipc):
+    me, count = await lab.run("[calls.Ben.me, lab.sockets.Ben.length]")
+    await lab.run(
+        "(() => { const socket = lab.silent = lab.sockets.Ben.at(-1);"
+        " socket.send = socket.onmessage = () => {}; })()"
+    )
+    await ipc.call("participant.join", room=lab.room, participant="zoe", name="Zoe")
+    types = "'room.lock', 'message.subscribe'"
+    replies = await lab.run(f"await {REQUESTS.replace('TYPES', types)}")
+    assert replies == ["timeout", "not-connected"]
+    await lab.until("calls.Ben.state === 'joined' && calls.Ben.participants.has('zoe')")
+    assert await lab.run("[calls.Ben.me, lab.sockets.Ben.length]") == [me, count + 1]
+    await lab.until("lab.silent.readyState === 3", "the dead one is closed")
+    await lab.sees("Ben", "Ann", RED)
+    await ipc.call("participant.drop", room=lab.room, participants=["zoe"])
+    await lab.until("!calls.Ben.participants.has('zoe')")
+
+
+@one
+async def test_a_websocket_stays_while_other_requests_are_answered(lab):
+    count = await lab.run("lab.sockets.Ben.length")
+    script = NEXT_REQUEST.replace("TYPE", "room.lock").replace("THEN", "")
+    types = "'room.lock', 'message.subscribe'"
+    replies = await lab.run(f"({script}, await {REQUESTS.replace('TYPES', types)})")
+    assert replies == ["timeout", "done"]
+    assert await lab.run("[calls.Ben.state, lab.sockets.Ben.length]") == ["joined", count]
+
+
 @one
 async def test_requests_during_a_break_are_refused(lab):
     script = "(lab.sockets.Ben.at(-1).close(4000), await lab.refused(calls.Ben.request('room.lock')))"

@@ -22,7 +22,8 @@ export interface Transport {
   close(code?: number): void;
 }
 
-/** A function is called again after each break; without one a break is final. */
+/** A function is called again after each break, or when a request finds the transport dead; without
+ *  one a break is final. */
 export type TransportSource = Transport | (() => Transport | Promise<Transport>);
 
 /** Requests with replies over a transport. Dispatches `open`, `close` and `message`. */

@@ -4,6 +4,8 @@ import { CallError } from "./errors.js";
 
 const REPLY_SECONDS = 15;
 const OPEN_SECONDS = 15;
+/** Of a WebSocket that is replaced; by 1000 a server would take the participant out of the room. */
+const SILENT = 4000;
 const [SHORTEST_PAUSE, LONGEST_PAUSE] = [250, 4000]; // milliseconds before another attempt
 
 /**
@@ -11,8 +13,8 @@ const [SHORTEST_PAUSE, LONGEST_PAUSE] = [250, 4000]; // milliseconds before anot
  *
  * `transport` is a WebSocket or anything with `send(text)`, `close()`, and the handlers `onopen`,
  * `onmessage({data})` and `onclose`; one without a `readyState` is open from the start. A function
- * that returns one, or a promise of one, is called again after each break; without a function a
- * break is final.
+ * that returns one, or a promise of one, is called again after each break, and when nothing at all
+ * arrives after a request; without a function a break is final.
  *
  * Dispatches `open`, `close` (`detail.final`: no further attempt is made) and, for the server's
  * unsolicited messages, `message` with `detail`.
@@ -22,6 +24,7 @@ export class Signalling extends EventTarget {
   #transport = null;
   #open = false;
   #waiting = new Map();
+  #arrived = 0; // messages so far
   #nextID = 1;
   #pause = SHORTEST_PAUSE;
   #timer = null;
@@ -62,9 +65,12 @@ export class Signalling extends EventTarget {
     if (!this.#open) return Promise.reject(unreachable());
     const id = this.#nextID++;
     return new Promise((resolve, reject) => {
+      const arrived = this.#arrived;
       const timer = setTimeout(() => {
         this.#waiting.delete(id);
         reject(new CallError({ reason: "timeout", message: `no answer to ${type}` }));
+        // While others are answered the server is there, and may be busy with an earlier request.
+        if (arrived === this.#arrived) this.#replace();
       }, REPLY_SECONDS * 1000);
       this.#waiting.set(id, { resolve, reject, timer });
       this.#transport.send(JSON.stringify({ type, id, ...fields }));
@@ -122,7 +128,16 @@ export class Signalling extends EventTarget {
     this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE);
   }
 
+  /** Gives up a transport that is dead but has not closed. */
+  #replace() {
+    if (!this.#make) return;
+    const transport = this.#transport;
+    this.#lose();
+    transport.close(SILENT);
+  }
+
   #take(message) {
+    this.#arrived += 1;
     if (message.type !== "reply") {
       this.dispatchEvent(new CustomEvent("message", { detail: message }));
       return;
