@@ -632,6 +632,27 @@ async def test_a_websocket_stays_while_other_requests_are_answered(lab):
 
 
 @one
+async def test_who_leaves_while_being_subscribed_to_costs_the_others_nothing(lab, ipc):
+    room = "leaves-early-" + lab.stack
+    abe = await lab.enter("Abe", f"{{hue: {RED}}}", room)
+    await lab.enter("Bob", f"{{hue: {GREEN}}}", room)
+    await lab.sees("Abe", "Bob", GREEN)
+    await lab.sees("Bob", "Abe", RED)
+    hold = "lab.held = () => send.call(this, text)"
+    script = NEXT_REQUEST.replace("TYPE", "subscription.set").replace("THEN", hold)
+    before = len(await lab.run("lab.events('Wim', 'problem')"))
+    await lab.run(f"({script}, lab.entering = lab.enter('Wim', '{room}'), null)")
+    await lab.until("Boolean(lab.held)", "Wim is about to subscribe to both")
+    await ipc.call("participant.drop", room=room, participants=[abe])
+    await lab.until(f"!calls.Wim.participants.has('{abe}') && calls.Wim.streams.size === 1")
+    await lab.run("(lab.held(), await lab.entering)")
+    await lab.sees("Wim", "Bob", GREEN)
+    assert (await lab.run("lab.events('Wim', 'problem')"))[before:] == []
+    assert await lab.run("await calls.Wim.explain(lab.idOf('Wim', 'Bob'))")
+    await lab.leave("Wim", "Abe", "Bob")
+
+
+@one
 async def test_requests_during_a_break_are_refused(lab):
     script = "(lab.sockets.Ben.at(-1).close(4000), await lab.refused(calls.Ben.request('room.lock')))"
     assert (await lab.run(script))["reason"] == "not-connected"

@@ -192,7 +192,8 @@ export class Slots {
     for (const { stream, subscription, error } of results) {
       if (subscription) this.#subscriptions.set(stream, subscription);
       if (!error) continue;
-      this.#peer.slots.find((slot) => slot.stream === stream).stream = null;
+      const slot = this.#peer.slots.find((it) => it.stream === stream);
+      if (slot) slot.stream = null; // else an event has said so meanwhile
       if (error.data?.reason !== "no-such-stream") problem = error; // else it has just ended
     }
     if (problem) {
