@@ -586,7 +586,8 @@ async def test_a_rejoin_that_breaks_off_is_made_anew_and_nothing_disturbs_it(lab
     await asyncio.sleep(2.5)  # longer than until another attempt
     assert (await lab.run(joins))[before:] == [False]
     await lab.sees("Wim", "Abe", GREEN)
-    await lab.until("[...calls.Abe.participants.values()].filter((it) => it.name === 'Wim').length === 1")
+    names = "[...calls.Abe.participants.values()].map((it) => it.name)"
+    await lab.until(f"{names}.filter((it) => it === 'Wim').length === 1", "no other Wim is left")
     await lab.leave("Wim", "Abe")
 
 

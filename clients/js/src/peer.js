@@ -216,7 +216,7 @@ export class Peer extends EventTarget {
   }
 
   async #negotiate() {
-    // Of an offer without an answer sfud may have taken the m-lines. A repeated one changes nothing.
+    // sfud may have taken an offer whose answer was lost; a repeated one changes nothing.
     if (this.pc.signalingState === "have-local-offer") await this.#exchange();
     if (this.isClosed) return;
     await this.pc.setLocalDescription(await this.pc.createOffer());
