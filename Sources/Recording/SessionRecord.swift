@@ -55,11 +55,8 @@ struct SessionRecord: Sendable {
         hasOtherFiles = true
     }
 
-    /// Whether the record is to be written now.
-    ///
-    /// - Parameters:
-    ///   - milliseconds: time since it was last written.
-    ///   - others: number of its entries that are not notes.
+    /// Whether the record is to be written now, so many milliseconds after it was last written;
+    /// `others` is the number of its entries that are not notes.
     func isDue(after milliseconds: Int64, others: Int) -> Bool {
         guard isDirty else { return false }
         let entries = Int64(notes.count + others)
