@@ -181,7 +181,7 @@ struct RefreshLimit: BitwiseCopyable {
     /// Whether layers may be selected now; otherwise the next review has to do it.
     mutating func mayRefresh(at now: Instant) -> Bool {
         let next = max(until, now).advanced(milliseconds: Self.intervalMilliseconds)
-        guard next.milliseconds(since: now) <= Self.burst * Self.intervalMilliseconds else {
+        guard next.milliseconds(since: now) <= Self.burst &* Self.intervalMilliseconds else {
             isPending = true
             return false
         }

@@ -44,10 +44,14 @@ extension Call {
     }
 
     mutating func nack(_ number: UInt16, from peer: Int, ssrc: UInt32) {
-        nack(number..<number + 1, from: peer, ssrc: ssrc)
+        nack([number], from: peer, ssrc: ssrc)
     }
 
     mutating func nack(_ numbers: Range<UInt16>, from peer: Int, ssrc: UInt32) {
+        nack(Array(numbers), from: peer, ssrc: ssrc)
+    }
+
+    private mutating func nack(_ numbers: [UInt16], from peer: Int, ssrc: UInt32) {
         sendRTCP(from: peer) { output in
             let lost = numbers.map { SequenceNumber(rawValue: $0) }
             GenericNACK.encode(
