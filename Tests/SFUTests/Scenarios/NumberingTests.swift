@@ -169,7 +169,10 @@ struct NumberingTests {
                 rewriter.begin(with: info, clockRate: 90_000, timestamp: nil, after: &earlier)
             }
             let place = rewriter.place(info, after: earlier)
-            if let (span, index) = place { rewriter.sent(info, index: index, span: span) }
+            if let (span, index) = place {
+                if index != rewriter.highest + 1 { rewriter.use(index, after: &earlier) }
+                rewriter.sent(info, index: index, span: span)
+            }
             found.append(place.map { $0.index - start })
         }
         #expect(found == indexes, "\(name)")
