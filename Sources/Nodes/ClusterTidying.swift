@@ -1,6 +1,6 @@
 import RTP
 
-/// What is left of records that were removed.
+/// Leftovers of records that were removed.
 struct Leftovers {
     /// Mark that the registry has in place of a record that was removed.
     struct Mark: Hashable {

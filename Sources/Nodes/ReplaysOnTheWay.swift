@@ -37,7 +37,7 @@ extension Cluster {
     /// Lets another node's question for events wait if there is too much on the way to it; returns
     /// whether it waits.
     ///
-    /// What happens from now on is told meanwhile.
+    /// Events from now on are told meanwhile.
     mutating func waitsForLink(_ number: UInt64, _ call: PendingCall) -> Bool {
         guard let guest = guests[number], guest.interest != nil,
             case .peer(let node, _, _, _) = guest.caller, !hasRoomForReplay(to: node)

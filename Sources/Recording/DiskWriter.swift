@@ -114,7 +114,7 @@ package final class DiskWriter: Sendable {
 
     /// Whether more of a recording than the limit has been queued all of the last half second.
     ///
-    /// What was posted this moment does not count: an idle disk has not had its turn yet.
+    /// Bytes posted this moment do not count: an idle disk has not had its turn yet.
     package func isTooSlow(for tap: OutputID, at now: Instant) -> Bool {
         state.withLock { $0.waiting[tap]?.isOverdue(at: now) == true }
     }

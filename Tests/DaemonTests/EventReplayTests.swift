@@ -4,7 +4,7 @@ import Testing
 @testable import ControlPlane
 @testable import JSON
 
-/// How much of what a connection missed it is sent, over all rooms.
+/// Bound of what a connection is sent of the events that it missed, over all rooms.
 @Suite struct EventReplayTests {
     /// Makes rooms and changes each so often, every time with an event of over 60,000 bytes.
     private func driver(_ rooms: [(name: String, changes: Int)]) throws -> ControlDriver {

@@ -51,7 +51,7 @@ import Testing
         #expect(world.events(node, connection: 7) == ["room.closed r 3"])
     }
 
-    /// What a room's journal says when its node is lost.
+    /// Contents of a room's journal when its node is lost.
     enum Wrong: CaseIterable {
         case unreadable
         /// The control plane cannot go on with it.

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Nodes
 
-/// How much of what connections at other nodes missed is on its way over a link.
+/// Missed events of connections at other nodes that are on their way over a link.
 @Suite struct ReplayBoundTests {
     private let a = NodeWorld.name("a")
     private let b = NodeWorld.name("b")

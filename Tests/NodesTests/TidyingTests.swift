@@ -4,7 +4,7 @@ import Testing
 
 @testable import Nodes
 
-/// What the first of the nodes removes from the registry, in hours of virtual time.
+/// Removals from the registry by the first of the nodes, in hours of virtual time.
 @Suite struct TidyingTests {
     /// The node `b`, and a registry that answers at once.
     private struct Rig {

@@ -81,7 +81,7 @@ struct ReorderTests {
         #expect(buffer.next(at: now)?.followsLoss == true)
     }
 
-    /// What a buffer does, with a list that is searched from its beginning each time.
+    /// Model of a buffer: a list that is searched from its beginning each time.
     private struct Model {
         var waiting: [(number: Int64, arrival: Instant)] = []
         var due: Int64?

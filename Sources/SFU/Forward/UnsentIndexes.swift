@@ -11,7 +11,7 @@ struct UnsentIndexes: BitwiseCopyable {
     /// One bit per index, 64 to a word; `blocks` says which 64 indexes a word stands for.
     private var bits = [16 of UInt64](repeating: 0)
     private var blocks = [16 of Int64](repeating: -1)
-    /// How many more indexes may be passed over.
+    /// Number of further indexes that may be passed over.
     private(set) var allowance = GapAllowance()
 
     /// Records that all indexes of a range were passed over; only the newest of them matter.

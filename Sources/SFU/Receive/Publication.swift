@@ -52,7 +52,7 @@ struct Publication: ~Copyable {
     var wanted: UInt8
     /// Time since which fewer encodings have been in demand.
     var demandReducedSince: Instant?
-    /// How often packets may still select the subscribers' layers anew.
+    /// Limit of how often packets select the subscribers' layers anew.
     var refreshes = RefreshLimit()
     /// Time when any encoding was last live, and whether the subscribers have been told that none
     /// is.
