@@ -47,8 +47,8 @@ void kernel_serve_in_background(void) {
 void kernel_forbid_core_dumps(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_CORE, &limit) != 0) return;
-    // One byte is too little for a file, and the value at which programs get no dump (core(5)):
-    // with 0 they do.
+    // One byte is too little for a file. It is also the one value at which the kernel starts no
+    // program for the dump (core_pattern with a pipe); with 0 it does.
     limit.rlim_cur = limit.rlim_max < 1 ? limit.rlim_max : 1;
     (void)setrlimit(RLIMIT_CORE, &limit);
 }
