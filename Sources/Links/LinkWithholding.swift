@@ -46,7 +46,7 @@ extension LinkMedia {
 
     /// Returns the encodings that a narrow path does not carry at first when a node wants other
     /// ones than before: all but the lowest, until there is room for them.
-    func withheldAtFirst(
+    mutating func withheldAtFirst(
         _ encodings: UInt8,
         of id: PublicationID,
         after before: Sending.Subscriber?,

@@ -9,6 +9,9 @@ package import WorkerInterface
 ///
 /// The core consists of parts that own their state. It calls them in order, lends each the parts
 /// below it, and routes what they find to those that it concerns.
+///
+/// Its longer methods that only read are `mutating` all the same: the compiler takes half a minute
+/// to check that a borrowed value of this size is only read.
 package struct Core: ~Copyable {
     /// Counters of the datagrams received; the worker's statistics contain them.
     struct Counters {

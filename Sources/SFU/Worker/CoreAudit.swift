@@ -59,12 +59,19 @@ extension Core {
 
     /// State of every video slot, to debug a failed history.
     package var videoSlots: [String] {
-        (0..<forwarder.slots.capacity).compactMap { offset in
-            forwarder.slots.index(at: offset).flatMap { describe(videoSlot: $0) }
+        mutating get {
+            var found: [String] = []
+            for offset in 0..<forwarder.slots.capacity {
+                guard let slot = forwarder.slots.index(at: offset),
+                    let words = describe(videoSlot: slot)
+                else { continue }
+                found.append(words)
+            }
+            return found
         }
     }
 
-    private func describe(videoSlot slot: SlotIndex) -> String? {
+    private mutating func describe(videoSlot slot: SlotIndex) -> String? {
         guard forwarder.slots[slot].kind == .video else { return nil }
         let canSend = transports[forwarder.slots[slot].transport].canSend
         var words = "slot \(slot): \(forwarder.slots[slot].source)"

@@ -16,7 +16,7 @@ extension Core {
     /// second, the lowest first; `nil` if it is no video, or its gate is closed.
     ///
     /// A paused one counts as it was last, so that its place does not change.
-    package func exportedEncodings(
+    package mutating func exportedEncodings(
         of id: PublicationID
     ) -> (encodings: [(position: Int, bitrate: Int)], isScreen: Bool)? {
         guard receiver.publications.contains(id), receiver.publications[id.place].kind.isVideo,
@@ -76,7 +76,7 @@ extension Core {
 
     /// Returns the packets of a sound that are held since `start`, in order; those of the
     /// batch are not among them.
-    package func heldAudio(
+    package mutating func heldAudio(
         of id: PublicationID,
         since start: Instant
     ) -> [(LinkedPacket, [UInt8])] {
@@ -98,7 +98,7 @@ extension Core {
 
     /// Returns a kept packet for a node that has missed it; `nil` if it is not kept, or if it is
     /// video older than `ageMilliseconds`, which comes too late.
-    package func repeated(
+    package mutating func repeated(
         _ id: PublicationID,
         position: Int,
         epoch: UInt32,
@@ -127,14 +127,14 @@ extension Core {
     ///
     /// A publication that passes by way of this node keeps the origin's, so that a node can take it
     /// from another one without a new picture.
-    private func exportedEpoch(of encoding: EncodingIndex) -> UInt32? {
+    private mutating func exportedEpoch(of encoding: EncodingIndex) -> UInt32? {
         let publication = receiver.encodings[encoding].publication
         return receiver.publications[publication].isLinked
             ? receiver.encodings[encoding].homeEpoch : receiver.encodings[encoding].epoch
     }
 
     /// Describes a packet for other nodes; `nil` if it is of a former numbering of the origin's.
-    func linked(_ place: PacketPlace, of publication: PublicationIndex) -> LinkedPacket? {
+    mutating func linked(_ place: PacketPlace, of publication: PublicationIndex) -> LinkedPacket? {
         let encoding = receiver.pool[place].encoding
         var epoch: UInt32? = receiver.pool[place].epoch
         if receiver.publications[publication].isLinked {
@@ -157,7 +157,7 @@ extension Core {
     }
 
     /// Returns a packet's bytes as its publisher first sent them, without padding.
-    func exported(_ place: PacketPlace) -> [UInt8] {
+    mutating func exported(_ place: PacketPlace) -> [UInt8] {
         let info = receiver.pool[place]
         let end = Int(info.payloadOffset) + Int(info.payloadLength)
         // A retransmission has the original number before its payload (RFC 4588 §4).

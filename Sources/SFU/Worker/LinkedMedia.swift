@@ -250,7 +250,7 @@ extension Core {
     }
 
     /// Whether an epoch is a former one of an encoding whose packets still come under `present`.
-    private func isFormer(
+    private mutating func isFormer(
         _ epoch: UInt32,
         before present: UInt32,
         of encoding: EncodingIndex,

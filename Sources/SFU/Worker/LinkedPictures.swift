@@ -22,7 +22,7 @@ extension Core {
     /// it is among the encodings in `wanted`, one bit each; empty if there is none.
     ///
     /// Packets that arrive from now on continue it.
-    package func linkedPicture(
+    package mutating func linkedPicture(
         of id: PublicationID,
         among wanted: UInt8,
         at now: Instant

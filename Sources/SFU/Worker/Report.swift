@@ -3,7 +3,7 @@ package import WorkerInterface
 
 /// Collection of the counters for the control plane.
 extension Core {
-    package func report(at now: Instant) -> WorkerStatistics {
+    package mutating func report(at now: Instant) -> WorkerStatistics {
         var result = WorkerStatistics()
         result.time = now
         count(into: &result)
@@ -30,7 +30,7 @@ extension Core {
     /// Collects the statistics of some transports, without the worker's counters.
     ///
     /// The work is in proportion to the transports asked for, so media waits for no others.
-    func report(of ids: [TransportID], at now: Instant) -> WorkerStatistics {
+    mutating func report(of ids: [TransportID], at now: Instant) -> WorkerStatistics {
         var result = WorkerStatistics()
         result.time = now
         for id in ids where transports.contains(id) {
@@ -48,7 +48,7 @@ extension Core {
     }
 
     /// Adds the counters of all parts.
-    private func count(into result: inout WorkerStatistics) {
+    private mutating func count(into result: inout WorkerStatistics) {
         result.datagramsIn = counters.datagramsIn
         result.bytesIn = counters.bytesIn
         result.stunIn = transports.counters.stunIn
@@ -80,7 +80,8 @@ extension Core {
         result.paths.publishers.roundTrip += transports.counters.publisherRoundTrips
     }
 
-    private func report(transport: TransportIndex, at now: Instant) -> TransportStatistics {
+    private mutating func report(transport: TransportIndex, at now: Instant) -> TransportStatistics
+    {
         var result = TransportStatistics(id: transports[transport].id)
         result.connected = transports[transport].canSend
         result.remote = transports[transport].path?.remote
@@ -95,7 +96,10 @@ extension Core {
         return result
     }
 
-    private func report(publication: PublicationIndex, at now: Instant) -> PublicationStatistics {
+    private mutating func report(
+        publication: PublicationIndex,
+        at now: Instant
+    ) -> PublicationStatistics {
         var result = PublicationStatistics(
             id: receiver.publications.handle(at: publication),
             codec: nil,
@@ -124,7 +128,7 @@ extension Core {
         return result
     }
 
-    private func report(slot: SlotIndex) -> SlotStatistics {
+    private mutating func report(slot: SlotIndex) -> SlotStatistics {
         var result = SlotStatistics(id: forwarder.slots.handle(at: slot))
         if let publication = forwarder.slots[slot].publication {
             result.subscription = forwarder.slotRecords[slot].subscription

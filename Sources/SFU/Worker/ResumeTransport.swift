@@ -76,7 +76,7 @@ extension Core {
     }
 
     /// Whether the numbering of each slot that the earlier process had is known.
-    private func canResumeSlots(of transport: TransportIndex) -> Bool {
+    private mutating func canResumeSlots(of transport: TransportIndex) -> Bool {
         guard let previous = resumption.previous else { return false }
         for index in 0..<transports[transport].slots.count {
             let slot = transports[transport].slots[index]

@@ -50,7 +50,7 @@ extension Core {
         }
     }
 
-    private func freezeEvidence(of slot: SlotIndex, at now: Instant) -> FreezeEvidence {
+    private mutating func freezeEvidence(of slot: SlotIndex, at now: Instant) -> FreezeEvidence {
         var evidence = FreezeEvidence(now: now)
         guard let publication = forwarder.slots[slot].publication,
             receiver.publications[publication].isOpen,
@@ -107,7 +107,7 @@ extension Core {
     }
 
     /// Returns the mean interval of the frames of the forwarded layer, in nanoseconds.
-    private func frameInterval(of slot: SlotIndex, _ encoding: EncodingIndex?) -> Int64 {
+    private mutating func frameInterval(of slot: SlotIndex, _ encoding: EncodingIndex?) -> Int64 {
         let point = forwarder.slots[slot].rewriter.current.point
         var rate = 0.0
         if let encoding {
@@ -128,7 +128,7 @@ extension Core {
     }
 
     /// Returns the reason why nothing has been forwarded for longer than usual.
-    private func standstill(
+    private mutating func standstill(
         of slot: SlotIndex,
         _ interval: Int64,
         at now: Instant
@@ -156,7 +156,7 @@ extension Core {
     }
 
     /// Whether anything has just arrived from the publisher of an encoding.
-    private func isHeard(publisherOf encoding: EncodingIndex, at now: Instant) -> Bool {
+    private mutating func isHeard(publisherOf encoding: EncodingIndex, at now: Instant) -> Bool {
         let publication = receiver.encodings[encoding].publication
         // A mirror does not see what else its home receives.
         guard let transport = receiver.publications[publication].transport else { return true }
@@ -164,13 +164,13 @@ extension Core {
     }
 
     /// Whether the publisher was asked for a keyframe of the encoding and has not sent it in time.
-    private func isKeyframeOverdue(of encoding: EncodingIndex, at now: Instant) -> Bool {
+    private mutating func isKeyframeOverdue(of encoding: EncodingIndex, at now: Instant) -> Bool {
         receiver.encodings[encoding].keyframes
             .isOverdue(after: FreezeDetector.keyframePatience, at: now)
     }
 
     /// Returns the reason why packets of an encoding arrive and are not forwarded.
-    private func keyframeReason(
+    private mutating func keyframeReason(
         of slot: SlotIndex,
         _ encoding: EncodingIndex,
         at now: Instant
