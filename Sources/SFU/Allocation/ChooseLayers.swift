@@ -109,6 +109,7 @@ extension LayerAllocator {
             let publication = forwarder.slots[slot].publication,
             // While no layer of a publication is known, its slots keep the target that they have.
             !receiver.publications[publication].options.isEmpty
+                || receiver.publications[publication].aboveCap == .all
                 || forwarder.slotRecords[slot].target == nil
         else { return }
         ladder.removeAll()
@@ -210,6 +211,8 @@ extension LayerAllocator {
             if let due = shares[slot].value.nextChance(after: now) {
                 transports.scheduleAllocation(of: transport, by: due, at: now)
             }
+        } else if limit == .none, receiver.publications[publication].aboveCap != .none {
+            limit = .role
         } else if limit == .none, lacksEncodings(publication, receiver) {
             limit =
                 isLimitedByLink(slot, at: whole, of: publication, receiver, forwarder)
@@ -271,6 +274,7 @@ extension LayerAllocator {
         let isLeftOff =
             claim.count == 0 && shares[slot].value.hold == .quality
             && !receiver.publications[publication].isInterrupted
+            && receiver.publications[publication].aboveCap != .all
         let isOff = option == nil && (claim.count > 0 || isLeftOff)
         hold(
             slot,
@@ -302,8 +306,8 @@ extension LayerAllocator {
         return false
     }
 
-    /// Returns the hold for interrupted video, or for a publication whose layers all exceed the
-    /// role's cap.
+    /// Returns the hold for interrupted video, or for a publication whose layers all exceed the cap
+    /// of its publisher's role or of the subscriber's.
     private func roleHold(
         _ publication: PublicationIndex,
         _ claim: Allocation.Claim,
@@ -312,7 +316,9 @@ extension LayerAllocator {
         if receiver.publications[publication].isInterrupted {
             return receiver.publications[publication].withheld == 0 ? .interrupted : .quality
         }
-        let isAbove = claim.count == 0 && !receiver.publications[publication].options.isEmpty
+        let isAbove =
+            receiver.publications[publication].aboveCap == .all
+            || claim.count == 0 && !receiver.publications[publication].options.isEmpty
         return isAbove ? .role : nil
     }
 

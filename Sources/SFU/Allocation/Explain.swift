@@ -16,7 +16,9 @@ extension LayerAllocator {
             forwarder.slots[slot].kind == .video
         else { return nil }
         let given = shares[slot].value.given
-        let isEmpty = given == nil && receiver.publications[publication].options.isEmpty
+        let isEmpty =
+            given == nil && receiver.publications[publication].options.isEmpty
+            && receiver.publications[publication].aboveCap != .all
         let isByLink = isLimitedByLink(slot, at: given, of: publication, receiver, forwarder)
         let limit =
             switch shares[slot].value.limit {

@@ -81,11 +81,11 @@ extension LayerAllocator {
             }
             for position in 0..<receiver.publications[publication].encodings.count {
                 let encoding = receiver.publications[publication].encodings[position]
-                if !receiver.encodings[encoding].isOffered,
-                    wouldTake(encoding, slot, at: now, transports, receiver, forwarder)
-                {
-                    mask |= receiver.bit(of: encoding)
-                }
+                let isTaken =
+                    receiver.encodings[encoding].isOffered
+                    ? isAwaited(encoding, of: publication, receiver)
+                    : wouldTake(encoding, slot, at: now, transports, receiver, forwarder)
+                if isTaken { mask |= receiver.bit(of: encoding) }
             }
         }
         return mask
@@ -110,6 +110,18 @@ extension LayerAllocator {
         return mask
     }
 
+    /// Whether an encoding is above the cap of the publisher's role and yet in demand.
+    ///
+    /// If all are above it, only packets can show that the publisher has come within it.
+    private func isAwaited(
+        _ encoding: EncodingIndex,
+        of publication: PublicationIndex,
+        _ receiver: borrowing Receiver
+    ) -> Bool {
+        receiver.publications[publication].aboveCap == .all
+            && receiver.isLowest(encoding, of: publication)
+    }
+
     /// Whether a subscriber would switch to a paused encoding, if it were as it was last.
     ///
     /// An encoding that was never received is unknown, so it is worth a try.
@@ -122,6 +134,10 @@ extension LayerAllocator {
         _ forwarder: borrowing Forwarder
     ) -> Bool {
         guard let last = receiver.encodings[encoding].lastOption else { return true }
+        let publication = receiver.encodings[encoding].publication
+        guard !receiver.isAboveCap(encoding, of: publication, at: now) else {
+            return isAwaited(encoding, of: publication, receiver)
+        }
         guard forwarder.slotRecords[slot].preference.admits(last),
             forwarder.slotRecords[slot].roleCap.admits(last)
         else {

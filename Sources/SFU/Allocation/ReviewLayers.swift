@@ -89,6 +89,30 @@ extension LayerAllocator {
         _ forwarder: inout Forwarder
     ) {
         guard receiver.updateOffers(of: publication, at: now) else { return }
+        chooseLayers(of: publication, at: now, &transports, &receiver, &forwarder)
+    }
+
+    /// Applies another cap of the publisher's role, from the next packet on.
+    mutating func applyCap(
+        to publication: PublicationIndex,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: inout Forwarder
+    ) {
+        receiver.applyRateLimits(to: publication)
+        receiver.applyCap(to: publication, at: now)
+        chooseLayers(of: publication, at: now, &transports, &receiver, &forwarder)
+    }
+
+    /// Selects a layer for each subscriber of a publication.
+    private mutating func chooseLayers(
+        of publication: PublicationIndex,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: inout Forwarder
+    ) {
         for index in 0..<receiver.publications[publication].subscribers.count {
             chooseLayer(
                 of: receiver.publications[publication].subscribers[index],

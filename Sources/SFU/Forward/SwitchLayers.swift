@@ -21,7 +21,10 @@ extension Forwarder {
         let isOther = target != slotRecords[slot].target
         slotRecords[slot].target = target
         guard let target else {
-            let isKnown = slots[slot].publication.map { !receiver.publications[$0].options.isEmpty }
+            let isKnown = slots[slot].publication.map {
+                !receiver.publications[$0].options.isEmpty
+                    || receiver.publications[$0].aboveCap == .all
+            }
             if slotRecords[slot].isContinued, isKnown == false { return }
             if slots[slot].isOpen { slots[slot].source = .waiting }
             return

@@ -91,4 +91,11 @@ extension LayerCap {
         if let bitrate, option.bitrate > bitrate { return false }
         return true
     }
+
+    /// Whether an option is within the cap but for its bitrate.
+    func admitsSize(of option: LayerOption) -> Bool {
+        var cap = self
+        cap.bitrate = nil
+        return cap.admits(option)
+    }
 }

@@ -9,6 +9,8 @@ extension Receiver {
     private static let pauseMilliseconds: Int64 = 1_500
     /// Time that a publisher may take to resume a requested encoding.
     private static let wakingMilliseconds: Int64 = 3_000
+    /// Time for which an encoding whose bitrate was above the cap is not tried again.
+    private static let cappedMilliseconds: Int64 = 30_000
 
     /// Rebuilds the list of layers on offer.
     ///
@@ -25,13 +27,98 @@ extension Receiver {
         for index in 0..<options.count {
             options[index].steady(by: publications[publication].options)
         }
-        publications[publication].options.removeAll()
-        for index in 0..<options.count {
-            publications[publication].options.append(options[index])
-            let encoding = options[index].target.encoding
-            if encodings[encoding].isLive { encodings[encoding].lastOption = options[index] }
-        }
+        for index in 0..<options.count { noteLast(options[index]) }
+        offer(options, of: publication, at: now)
         return true
+    }
+
+    /// Applies another cap of the publisher's role to what is on offer.
+    ///
+    /// It does so also while nothing is received: what comes next may be above it.
+    mutating func applyCap(to publication: PublicationIndex, at now: Instant) {
+        for position in 0..<publications[publication].encodings.count {
+            encodings[publications[publication].encodings[position]].cappedAt = nil
+        }
+        guard !updateOffers(of: publication, at: now) else { return }
+        var options = UncountedArray<LayerOption>(capacity: LayerOption.maximumCount)
+        for index in 0..<publications[publication].options.count {
+            options.append(publications[publication].options[index])
+        }
+        offer(options, of: publication, at: now)
+    }
+
+    /// Offers those layers that the cap of the publisher's role admits.
+    ///
+    /// If all layers are above it by their bitrate alone, the lowest one stays: the publisher is
+    /// held to its bitrate packet by packet (`RatePolicer`), and a picture that comes and goes with
+    /// each measurement serves nobody.
+    private mutating func offer(
+        _ options: borrowing UncountedArray<LayerOption>,
+        of publication: PublicationIndex,
+        at now: Instant
+    ) {
+        let cap = publications[publication].configuration.cap
+        publications[publication].options.removeAll()
+        for index in 0..<options.count where admits(options[index], of: publication, at: now) {
+            publications[publication].options.append(options[index])
+            noteLast(options[index])
+        }
+        if publications[publication].options.isEmpty {
+            for index in 0..<options.count where cap.admitsSize(of: options[index]) {
+                publications[publication].options.append(options[index])
+                break
+            }
+        }
+        let offered = publications[publication].options.count
+        let isComplete = offered == options.count && !hasPausedAboveCap(publication, at: now)
+        publications[publication].aboveCap = isComplete ? .none : offered == 0 ? .all : .some
+    }
+
+    /// Whether the cap of the publisher's role admits a layer.
+    private mutating func admits(
+        _ option: LayerOption,
+        of publication: PublicationIndex,
+        at now: Instant
+    ) -> Bool {
+        let encoding = option.target.encoding
+        let cap = publications[publication].configuration.cap
+        guard encodings[encoding].isLive else { return cap.admits(option) }
+        guard publications[publication].wanted & bit(of: encoding) != 0 else {
+            // As the encoding pauses, its bitrate falls.
+            return cap.admits(usual(option, at: now))
+        }
+        guard !cap.admits(option) else { return true }
+        if cap.admitsSize(of: option) { encodings[encoding].cappedAt = now }
+        return false
+    }
+
+    /// Returns a layer at its usual bitrate if its encoding was above the cap by its bitrate.
+    private func usual(_ option: LayerOption, at now: Instant) -> LayerOption {
+        var option = option
+        if isCapped(option.target.encoding, at: now) { option.bitrate = option.peakBitrate }
+        return option
+    }
+
+    /// Whether an encoding was above the cap by its bitrate a short while ago.
+    private func isCapped(_ encoding: EncodingIndex, at now: Instant) -> Bool {
+        guard let time = encodings[encoding].cappedAt else { return false }
+        return now.milliseconds(since: time) < Self.cappedMilliseconds
+    }
+
+    /// Whether an encoding that is not on offer was above the cap of the publisher's role.
+    private func hasPausedAboveCap(_ publication: PublicationIndex, at now: Instant) -> Bool {
+        for position in 0..<publications[publication].encodings.count {
+            let encoding = publications[publication].encodings[position]
+            guard !encodings[encoding].isOffered else { continue }
+            if isAboveCap(encoding, of: publication, at: now) { return true }
+        }
+        return false
+    }
+
+    /// Remembers a layer of an encoding that is received, for when the encoding has paused.
+    private mutating func noteLast(_ option: LayerOption) {
+        let encoding = option.target.encoding
+        if encodings[encoding].isLive { encodings[encoding].lastOption = option }
     }
 
     /// Updates which encodings are live and which on offer; returns whether any is live.
@@ -53,7 +140,7 @@ extension Receiver {
 
     /// Lists the options of a publication, lowest first: fewer pixels, then fewer frames.
     ///
-    /// They are its live layers and its paused ones, except those above the publisher's role cap.
+    /// They are its live layers and its paused ones, whether the publisher's role admits them or not.
     /// There are at most `LayerOption.maximumCount`; if `options` has less room, it allocates.
     func options(
         of publication: PublicationIndex,
@@ -61,7 +148,6 @@ extension Receiver {
         into options: inout UncountedArray<LayerOption>
     ) {
         options.removeAll()
-        let cap = publications[publication].configuration.cap
         for position in 0..<publications[publication].encodings.count {
             let encoding = publications[publication].encodings[position]
             guard encodings[encoding].isOffered else { continue }
@@ -75,7 +161,7 @@ extension Receiver {
                 let option =
                     isLive
                     ? option(layer, of: encoding, at: now) : restingOption(layer, of: encoding)
-                if cap.admits(option) { insert(option, into: &options) }
+                insert(option, into: &options)
                 layers &= layers &- 1
             }
         }
@@ -185,7 +271,8 @@ extension Receiver {
         1 << UInt8(encodings[encoding].position & 7)
     }
 
-    private func isLowest(_ encoding: EncodingIndex, of publication: PublicationIndex) -> Bool {
+    /// Whether an encoding is the lowest one, as far as is known.
+    func isLowest(_ encoding: EncodingIndex, of publication: PublicationIndex) -> Bool {
         for position in 0..<publications[publication].encodings.count {
             let other = publications[publication].encodings[position]
             guard let last = encodings[other].lastOption else { continue }
@@ -201,7 +288,9 @@ extension Receiver {
     /// its publisher.
     func isResumable(_ position: Int, of publication: PublicationIndex, at now: Instant) -> Bool {
         let encoding = publications[publication].encodings[position]
-        guard encodings[encoding].lastOption != nil, !isWithheld(encoding) else { return false }
+        guard encodings[encoding].lastOption != nil, !isWithheld(encoding),
+            !isAboveCap(encoding, of: publication, at: now)
+        else { return false }
         guard publications[publication].wanted & bit(of: encoding) != 0 else { return true }
         if isLowest(encoding, of: publication),
             encodings[encoding].rate.isActive(within: Self.pauseMilliseconds, at: now)
@@ -210,5 +299,21 @@ extension Receiver {
         }
         guard let asked = encodings[encoding].resumeRequestedAt else { return false }
         return now.milliseconds(since: asked) < Self.wakingMilliseconds
+    }
+
+    /// Whether a paused encoding was above the cap of the publisher's role.
+    ///
+    /// If it was so by its bitrate alone, it is tried again after a time, and the lowest encoding
+    /// always.
+    func isAboveCap(
+        _ encoding: EncodingIndex,
+        of publication: PublicationIndex,
+        at now: Instant
+    ) -> Bool {
+        let cap = publications[publication].configuration.cap
+        guard let last = encodings[encoding].lastOption else { return false }
+        guard cap.admitsSize(of: last) else { return true }
+        return !cap.admits(usual(last, at: now)) && isCapped(encoding, at: now)
+            && !isLowest(encoding, of: publication)
     }
 }

@@ -27,6 +27,11 @@ struct Publication: ~Copyable {
         var wantsPicture = false
     }
 
+    /// Share of the layers that is not on offer, because the publisher's role does not permit it.
+    enum AboveCap: BitwiseCopyable {
+        case none, some, all
+    }
+
     /// RIDs accepted per m-line of an offer.
     static let maximumEncodings = CoreLimits.encodingsPerPublication
 
@@ -48,6 +53,8 @@ struct Publication: ~Copyable {
     var openedAt = Instant(nanoseconds: 0)
     /// Layers on offer at the last review, lowest first.
     var options = UncountedArray<LayerOption>(capacity: 4)
+    /// Layers that were left out of them as above the role's cap.
+    var aboveCap = AboveCap.none
     /// Encodings last reported to the control plane as in demand here, one bit each.
     var wanted: UInt8
     /// Time since which fewer encodings have been in demand.

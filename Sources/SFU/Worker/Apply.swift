@@ -146,7 +146,6 @@ extension Core {
         let publication = id.place
         guard receiver.publications[publication].configuration.cap != cap else { return }
         receiver.publications[publication].configuration.cap = cap
-        receiver.applyRateLimits(to: publication)
-        allocator.refreshLayers(of: publication, at: now, &transports, &receiver, &forwarder)
+        allocator.applyCap(to: publication, at: now, &transports, &receiver, &forwarder)
     }
 }

@@ -43,7 +43,9 @@ extension Core {
         for format in configuration.formats { receiver.publications[index].formats.append(format) }
         forwarder.forgetPayloadTypes(ofViewersOf: index, receiver)
         guard old.encodings != configuration.encodings else {
-            if old.cap != configuration.cap || old.isScreen != configuration.isScreen {
+            if old.cap != configuration.cap {
+                allocator.applyCap(to: index, at: now, &transports, &receiver, &forwarder)
+            } else if old.isScreen != configuration.isScreen {
                 allocator.refreshLayers(of: index, at: now, &transports, &receiver, &forwarder)
             }
             return

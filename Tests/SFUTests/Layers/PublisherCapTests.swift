@@ -1,0 +1,148 @@
+import RTP
+import Testing
+
+@testable import SFU
+@testable import WorkerInterface
+
+/// Layers above the cap of their publisher's role: they go to nobody, are not asked for, and the
+/// subscribers are told why.
+struct PublisherCapTests {
+    private static let slot = SlotID(index: 0, generation: 1)
+    private static let publication = PublicationID(index: 1, generation: 1)
+
+    /// A publisher without simulcast, whose picture begins small and grows, as browsers' do.
+    private struct SingleCall: ~Copyable {
+        var call: Call
+        private var step: UInt16 = 0
+
+        init(_ cap: LayerCap) throws {
+            call = try Call()
+            var publication = Media.video(1)
+            publication.cap = cap
+            call.join(publications: [publication])
+            call.join(slots: [Media.slot(0)])
+            call.connect(0)
+            call.connect(1)
+            call.bind(slot: 0, publication: 1)
+            call.run(milliseconds: 20)
+        }
+
+        /// Sends two seconds of pictures; returns how many the viewer received of them.
+        mutating func send(width: UInt16) -> Int {
+            call.peers[1].received = []
+            for index in 0..<60 {
+                call.sendVideo(
+                    sequence: step,
+                    pictureID: step,
+                    isKeyframe: index == 0 || call.keyframeRequests(at: 0) > 0,
+                    width: width
+                )
+                call.peers[0].reports = []
+                step += 1
+                call.run(milliseconds: 33)
+            }
+            return call.peers[1].received.count
+        }
+
+        mutating func takeHolds() -> [VideoHold?] {
+            call.takeEvents().compactMap { event -> VideoHold?? in
+                if case .videoHeld(_, _, let reason) = event { .some(reason) } else { nil }
+            }
+        }
+    }
+
+    @Test func `R-1 a picture that grows above the cap stops, and is back once it is smaller`()
+        throws
+    {
+        var call = try SingleCall(LayerCap(width: 640, height: 480))
+        let small = call.send(width: 320)
+        #expect(small > 50)
+        let large = call.send(width: 1_280)
+        #expect(large == 0)
+        let held = call.takeHolds()
+        #expect(held == [.role])
+        #expect(call.call.core.explain(Self.slot, at: call.call.now)?.limit == .role)
+        let again = call.send(width: 320)
+        #expect(again > 50)
+        let released = call.takeHolds()
+        #expect(released == [nil])
+    }
+
+    @Test func `R-1 a lower cap stops what flows with the next packet, and its end brings it back`()
+        throws
+    {
+        var call = try SingleCall(.none)
+        let before = call.send(width: 640)
+        #expect(before > 50)
+        call.call.apply(.limit(Self.publication, LayerCap(width: 320, height: 180)))
+        let meanwhile = call.send(width: 640)
+        #expect(meanwhile == 0)
+        call.call.apply(.limit(Self.publication, .none))
+        let after = call.send(width: 640)
+        #expect(after > 50)
+        let holds = call.takeHolds()
+        #expect(holds == [.role, nil])
+    }
+
+    @Test func `R-1 a cap that comes while the publisher pauses holds for what comes next`() throws
+    {
+        var call = try SingleCall(.none)
+        _ = call.send(width: 640)
+        call.call.run(milliseconds: 2_500)
+        call.call.apply(.limit(Self.publication, LayerCap(width: 320, height: 180)))
+        let after = call.send(width: 640)
+        #expect(after == 0)
+    }
+
+    @Test func `R-1 a bitrate above the cap takes no single picture away`() throws {
+        var call = try SingleCall(LayerCap(bitrate: 2_000))
+        _ = call.send(width: 640)
+        let after = call.send(width: 640)
+        #expect(after > 50)
+        let holds = call.takeHolds()
+        #expect(holds.isEmpty)
+    }
+
+    private static func obeying() throws -> LayeredCall {
+        var settings = LayeredCall.Settings()
+        settings.capacity = [(0, 10e6)]
+        settings.obeyingWithRamp = 0.1
+        return try LayeredCall(settings, seed: 3)
+    }
+
+    @Test func `R-1 a publisher that obeys is not asked for what its role does not permit`() throws
+    {
+        var call = try Self.obeying()
+        call.run(until: 8)
+        #expect(call.changes.last?.width == 1_280)
+        let asked = call.wishes.count
+        call.call.apply(.limit(Self.publication, LayerCap(width: 640, height: 360)))
+        call.run(until: 40)
+        #expect(call.changes(in: 8..<40).map(\.width) == [640])
+        #expect(call.core(limitOf: Self.slot) == .role)
+        // The middle encoding at once, and the highest no longer once it has been unused.
+        #expect(call.wishes.count <= asked + 2)
+        #expect(call.wishes.last?.mask == 0b010)
+        call.call.apply(.limit(Self.publication, .none))
+        call.run(until: 46)
+        #expect(call.changes.last?.width == 1_280)
+    }
+
+    @Test func `R-1 what was above the cap by its bitrate is tried again, but seldom`() throws {
+        var call = try Self.obeying()
+        call.run(until: 8)
+        // The highest encoding with the fewest frames takes 600 kbit/s.
+        call.call.apply(.limit(Self.publication, LayerCap(bitrate: 550_000)))
+        call.run(until: 30)
+        #expect(call.changes(in: 8..<30).map(\.width) == [640])
+        call.run(until: 110)
+        let returns = call.changes(in: 30..<110).filter { $0.width == 1_280 }
+        #expect((1...3).contains(returns.count))
+    }
+}
+
+extension LayeredCall {
+    fileprivate func core(limitOf slot: SlotID) -> LayerLimit? {
+        call.core.explain(slot, at: call.now)?.limit
+    }
+}
