@@ -327,9 +327,12 @@ class Hub:
 
     def leave_later(self, session: Session) -> None:
         place = (session.room, session.id)
-        timer = asyncio.get_running_loop().call_later(
-            RELOAD_SECONDS, lambda: self.spawn(self.leave(*place))
-        )
+
+        async def leave() -> None:
+            if place in self.leaving:  # else it has come back at the last moment
+                await self.leave(*place)
+
+        timer = asyncio.get_running_loop().call_later(RELOAD_SECONDS, lambda: self.spawn(leave()))
         self.leaving[place] = (session, timer)
 
     def stay_here(self, room: str, participant: str) -> Session | None:
