@@ -94,7 +94,7 @@ import WorkerInterface
         #expect(driver.takeGates() == [true, false])
         #expect(try driver.shown().participants[1].hardMuted == [.video])
         #expect(try driver.shown().streams[0].video?.enabled == false)
-        // A reconnect does not help.
+        // Taking the participant over does not help.
         try driver.join("a")
         try driver.offer("a", "0:video:sendonly")
         #expect(driver.takeGates() == [false])
@@ -104,6 +104,34 @@ import WorkerInterface
         #expect(
             driver.takeEventSummaries() == ["participant.hardUnmuted a,m", "stream.changed all"]
         )
+    }
+
+    @Test(arguments: ["participant.leave", "participant.drop"])
+    func `A0-5 E-8 E-10 leaving and joining again lifts no mute`(departure: String) throws {
+        var driver = try ControlDriver.moderated()
+        let video: [String: JSON] = ["participant": "a", "media": ["video"]]
+        let join: JSON = ["room": "r", "participant": "a"]
+        let list: JSON = ["room": "r", "participants": ["a"]]
+        let leave = departure == "participant.leave" ? join : list
+        _ = try act("participant.hardMute", video, &driver)
+        try driver.offer("a", "0:audio:sendonly", "1:video:sendonly")
+        try driver.done(departure, leave)
+        _ = driver.takeCommands()
+        driver.events = []
+        let back = try driver.done("participant.join", join).decode(ParticipantJoin.Result.self)
+        #expect(back.participantInfo.hardMuted == [.video])
+        let told = driver.events.first?.data["participantInfo"]?["hardMuted"]
+        #expect(told == JSON.array(["video"]))
+        #expect(driver.takeEventSummaries() == ["participant.joined all"])
+        try driver.offer("a", "0:audio:sendonly", "1:video:sendonly")
+        #expect(driver.takeGates() == [true, false])
+        #expect(try driver.shown().streams[0].video?.enabled == false)
+        _ = try act("participant.hardUnmute", video, &driver)
+        #expect(driver.takeGates() == [true])
+        // What was lifted does not come back.
+        try driver.done(departure, leave)
+        let free = try driver.done("participant.join", join).decode(ParticipantJoin.Result.self)
+        #expect(free.participantInfo.hardMuted == [])
     }
 
     @Test func `E-8 who watches is told that video is muted`() throws {

@@ -598,6 +598,41 @@ async def test_who_does_not_resume_in_time_has_left(gateway):
     await until(alone, "Ann is out", 5, every=0.4)
 
 
+async def test_e8_e10_e12_a_reload_lifts_no_mute_and_locks_nobody_out(gateway):
+    site = await gateway()
+    mia = await site.join(sub="mia", role="moderator")
+    ben = await site.join(sub="ben", ifPresent="refuse")
+    await mia.call("participant.hardMute", participant="ben", media=["video"])
+    await mia.call("room.lock")
+    await ben.close(1001)  # as a browser does
+    again = await site.join(sub="ben", ifPresent="refuse")
+    assert again.joined["participantInfo"]["hardMuted"] == ["video"]
+    assert await refusal(site, token(sub="ben", ifPresent="refuse")) == "already-exists"
+    assert await refusal(site, token(sub="cy")) == "room-locked"
+    assert not [it for it in mia.events if it["event"] == "participant.left"]
+
+    # Who says goodbye leaves at once, and is not unmuted by it either.
+    await again.close(1000)
+    await mia.hears("participant.left", participant="ben", reason="left")
+    assert await refusal(site, token(sub="ben")) == "room-locked"
+    await mia.call("room.unlock")
+    back = await site.join(sub="ben")
+    assert back.joined["participantInfo"]["hardMuted"] == ["video"]
+    await mia.call("participant.hardUnmute", participant="ben", media=["video"])
+    await back.close(1000)
+    free = await site.join(sub="ben")
+    assert free.joined["participantInfo"]["hardMuted"] == []
+
+
+async def test_whose_page_is_not_loaded_again_has_left(gateway):
+    site = await gateway(root="grace_seconds = 1")
+    ann, ben = await site.join(sub="ann"), await site.join(sub="ben")
+    await ben.close(1001)
+    await asyncio.sleep(0.5)
+    assert (await ann.call("room.get"))["counts"]["participants"] == 2
+    await ann.hears("participant.left", participant="ben", reason="left")
+
+
 async def test_after_a_restart_of_sfud_a_client_is_told_to_join_again(gateway, sfud, start_sfud):
     other = await start_sfud()
     site = await gateway(root="grace_seconds = 60")

@@ -13,6 +13,7 @@ import sys
 import pytest
 
 from harness.demo import SERVER
+from harness.process import until
 
 sys.path.insert(0, str(SERVER.parent))
 
@@ -149,14 +150,14 @@ class Tab:
         return reply
 
     async def reload(self) -> dict:
-        await self.browser.end(going_away=True)
+        await self.browser.end(1001)  # as browsers do
         self.browser = Browser(self.hub, Socket())
         return await self.join()
 
     async def breaks(self) -> None:
         """Breaks the connection, and lets the time to resume pass."""
         session = self.browser.session
-        await self.browser.end(going_away=False)
+        await self.browser.end()
         await self.hub.remove(session, comes_back=True)
         self.browser = Browser(self.hub, Socket())
 
@@ -234,8 +235,8 @@ async def test_a_moderator_whose_connection_broke_moderates_again(how):
     assert ben.role == "moderator"
 
 
-async def test_a_moderator_returns_under_the_same_id_and_nobody_else_does():
-    # sfud lets a moderator whom it knows into a locked room.
+async def test_who_has_the_key_returns_under_the_same_id():
+    # By it sfud knows who is muted, and the moderators whom it lets into a locked room.
     hub, mia, ben = await moderated()
     before = mia.id
     await mia.reload()
@@ -247,11 +248,66 @@ async def test_a_moderator_returns_under_the_same_id_and_nobody_else_does():
     assert mia.id == before and mia.role == "moderator"
     before = ben.id
     await ben.reload()
+    assert ben.id == before
+    await ben.breaks()
+    await ben.join()
+    assert ben.id == before and ben.role == "participant"
+    await second_join(hub, ben)
     assert ben.id != before
     await mia.ask("leave")
     before = mia.id
     await mia.join()
     assert mia.id != before
+
+
+async def test_e8_e12_a_page_that_is_loaded_again_takes_its_participant_over():
+    # Leaving would lock it out of a locked room.
+    hub, mia, ben = await moderated()
+    for tab in (mia, ben):
+        hub.ipc.calls.clear()
+        await tab.reload()
+        joins = [params for method, params in hub.ipc.calls if method == "participant.join"]
+        assert [it["ifPresent"] for it in joins] == ["takeover"]
+        await tab.join()  # its media connection was lost
+        assert "participant.leave" not in dict(hub.ipc.calls)
+    assert set(hub.ipc.people[ROOM]) == {mia.id, ben.id} and not hub.leaving
+
+
+async def test_a_closed_tab_leaves_a_little_later(monkeypatch):
+    monkeypatch.setattr(hub_module, "RELOAD_SECONDS", 0.2)
+    hub, mia, ben = await moderated()
+    await ben.browser.end(1001)
+    assert ben.id in hub.ipc.people[ROOM]
+
+    async def gone():
+        return ben.id not in hub.ipc.people[ROOM]
+
+    await until(gone, "Ben has left")
+    assert not hub.leaving
+    before = ben.id
+    ben.browser = Browser(hub, Socket())
+    await ben.join()
+    assert ben.id == before
+    await ben.browser.end(1000)
+    assert ben.id not in hub.ipc.people[ROOM]
+
+
+async def test_a_page_is_loaded_again_with_an_invitation_to_moderate():
+    hub, mia, ben = await moderated()
+    before, ben.token = ben.id, hub.invitations.token("moderator", ROOM)
+    await ben.reload()
+    assert (ben.id, ben.role) == (before, "moderator")
+    change = {"room": ROOM, "participant": ben.id, "role": "moderator", "force": True}
+    assert ("role.change", change) in hub.ipc.calls  # a takeover alone keeps the role
+
+
+async def test_a_page_that_is_loaded_again_in_vain_leaves_a_little_later():
+    hub, mia, ben = await moderated()
+    hub.ipc.refusals["participant.join"] = Refused("sfud-not-running", "not now")
+    await ben.reload()
+    assert [id for _, id in hub.leaving] == [ben.id]
+    await hub.leave(ROOM, ben.id)
+    assert set(hub.ipc.people[ROOM]) == {mia.id} and not hub.leaving
 
 
 async def test_a_key_is_good_once():
@@ -289,7 +345,7 @@ async def test_a_drop_takes_an_invitation_to_moderate_its_right_in_that_room(rol
 async def test_a_dropped_key_is_no_good_after_a_broken_connection_either():
     hub, mia, ben = await moderated()
     promote(hub, ben)
-    await ben.browser.end(going_away=False)  # may still resume
+    await ben.browser.end()  # may still resume
     hub.ipc.leaves(ROOM, ben.id, "dropped")
     ben.browser = Browser(hub, Socket())
     await ben.join()
@@ -475,6 +531,10 @@ async def test_keys_that_wait_are_bounded(monkeypatch):
         await tab.join()
         await tab.breaks()
     assert len(hub.returning[ROOM]) == 3
+    guest = Tab(hub, "Guest")
+    await guest.join()
+    await guest.breaks()
+    assert len(hub.returning[ROOM]) == 3 and guest.key not in hub.returning[ROOM]
 
 
 # Invitations.
@@ -804,7 +864,7 @@ def tell(hub: Hub, seq: int, audience="all") -> None:
 async def resumed(hub: Hub, tab: Tab, **since) -> dict:
     """Breaks the connection, and resumes with another."""
     if tab.browser.session:
-        await tab.browser.end(going_away=False)
+        await tab.browser.end()
     tab.browser = Browser(hub, Socket())
     return (await tab.ask("resume", key=tab.key, **since))["result"]
 
@@ -816,7 +876,7 @@ def numbers(reply: dict) -> list[int] | None:
 async def test_a_resumed_browser_gets_the_events_that_it_missed():
     hub, _, ben = await moderated()
     tell(hub, 1)
-    await ben.browser.end(going_away=False)
+    await ben.browser.end()
     tell(hub, 2)
     tell(hub, 3, audience={"except": [ben.id]})
     tell(hub, 4)
@@ -860,9 +920,9 @@ async def test_who_was_let_in_meanwhile_does_not_get_what_was_before():
     session = ben.browser.session
     session.awaited, hub.ipc.people[ROOM][ben.id]["state"] = True, "awaited"
     tell(hub, 1)
-    await ben.browser.end(going_away=False)
+    await ben.browser.end()
     assert numbers(await resumed(hub, ben, since=0)) == []
-    await ben.browser.end(going_away=False)
+    await ben.browser.end()
     hub.ipc.people[ROOM][ben.id]["state"] = "joined"
     hub.ipc.rooms[ROOM]["seq"] = 2
     hub.on_event({

@@ -284,9 +284,8 @@ async def test_e11_to_e28_lock_drop_pin_transfer_and_close(enter):
     cy = await enter("Cy")
     await cy.state("left")
     await cy.reads("This room is locked")
-    await mia.page.evaluate("location.reload()")
+    await mia.reload()
     await ben.reads("Mia", 5)
-    await mia.joined()
     assert await mia.demo("roomState.isModerator")  # E-12: rejoins in spite of the lock
     await mia.click("Unlock")
 
@@ -315,6 +314,30 @@ async def test_e11_to_e28_lock_drop_pin_transfer_and_close(enter):
     await ben.click("Close it")
     await mia.state("left")
     await mia.reads("The room was closed")
+
+
+async def test_e8_e10_e12_a_reload_lifts_no_mute_and_locks_nobody_out(enter):
+    mia = await moderator(enter)
+    ben = await enter("Ben")
+    await ben.joined()
+    await mia.watches("Ben")
+    await mia.click("Mute Ben’s camera")
+    await ben.reads("A moderator has muted you")
+    await silent(mia, "video")
+    await mia.click("Lock")
+
+    async def locked():
+        return await mia.demo("roomState.locked")
+
+    await until(locked, "the room is locked")
+    before = await ben.demo("participant")
+    await ben.reload()
+    assert await ben.demo("participant") == before
+    await ben.reads("A moderator has muted you")
+    await hears(mia)  # the new connection is there
+    await silent(mia, "video")
+    await mia.click("Unmute Ben’s camera")
+    await hears(mia, "video")
 
 
 async def test_e9_a_participant_cannot_moderate(enter, demo):

@@ -6,7 +6,7 @@ import json
 import logging
 from typing import Any
 
-from aiohttp import WSMsgType, web
+from aiohttp import WSCloseCode, WSMsgType, web
 
 import destinations
 from hub import Hub, Session
@@ -67,12 +67,12 @@ class Browser:
         writer = asyncio.create_task(self.write())
         self.hub.browsers.add(self)
         self.send(self.hub.status())
-        going_away = False
+        code: int | None = None  # with which the browser closes
         try:
             while True:
                 frame = await self.socket.receive(None if self.session else JOIN_SECONDS)
                 if frame.type != WSMsgType.TEXT:
-                    going_away = frame.type == WSMsgType.CLOSE and frame.data in (1000, 1001)
+                    code = frame.data if frame.type == WSMsgType.CLOSE else None
                     return
                 await self.answer(frame.data)
         except asyncio.TimeoutError:
@@ -80,15 +80,17 @@ class Browser:
         finally:
             self.hub.browsers.discard(self)
             writer.cancel()
-            await self.end(going_away)
+            await self.end(code)
 
-    async def end(self, going_away: bool) -> None:
+    async def end(self, code: int | None = None) -> None:
         session, self.session = self.session, None
         if session is None or session.browser is not self:
             return
         session.browser = None
-        if going_away:  # a reload, or a closed tab
+        if code == WSCloseCode.OK:
             await self.hub.remove(session, comes_back=True)
+        elif code == WSCloseCode.GOING_AWAY:  # a page that is loaded again, or a closed tab
+            self.hub.go_away(session)
         else:  # a broken network: its media may well be alive
             session.expiry = asyncio.get_running_loop().call_later(
                 GRACE_SECONDS,

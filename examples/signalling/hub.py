@@ -12,7 +12,8 @@ from invitations import Invitations
 from policy import for_browsers, view
 from sfud_ipc import IPC, Refused, passing
 
-MOST_RETURNING = 1_000  # keys of a room's absent moderators who may return
+RELOAD_SECONDS = 10  # a participant whose page went away stays so long: it may be loaded again
+MOST_RETURNING = 1_000  # keys of those who are absent from a room and may return
 MOST_KEPT = 500  # last events of a session, for a browser whose WebSocket breaks
 
 
@@ -98,8 +99,10 @@ class Hub:
         self.rooms: dict[str, dict[str, Session]] = {}
         self.browsers: set[Any] = set()
         # Rights that outlive a session, as long as the room exists.
-        self.returning: dict[str, dict[str, Session]] = {}  # disconnected moderators, by key
+        self.returning: dict[str, dict[str, Session]] = {}  # those who were disconnected, by key
         self.void: dict[str, set[str]] = {}  # invitations that no longer make anybody moderator
+        # By room and id: those whose page went away, until they leave sfud.
+        self.leaving: dict[tuple[str, str], tuple[Session, asyncio.TimerHandle]] = {}
         self.joining = asyncio.Lock()  # one at a time, so that a key is good once
         self.tasks: set[asyncio.Task] = set()
 
@@ -166,7 +169,8 @@ class Hub:
         tokens = {token for it in known if it.id == participant for token in it.tokens}
         self.void.setdefault(room, set()).update(tokens)
         for key, former in list(returning.items()):
-            if former.id == participant or former.tokens & tokens:
+            moderated = former.role == "moderator"
+            if former.id == participant or (moderated and former.tokens & tokens):
                 del returning[key]
 
     def spawn(self, work: Coroutine) -> None:
@@ -238,7 +242,9 @@ class Hub:
             try:
                 offered = self.admit(session, wish, previous)
             finally:
-                if previous:  # before its successor joins, because the room may be full
+                if previous and previous.id == session.id:
+                    self.go_away(previous)
+                elif previous:  # before its successor joins, because the room may be full
                     await self.remove(previous, comes_back=previous.key == key)
             await self.enter(session, wish.get("settings", {}))
             for other, former in list(self.returning.get(session.room, {}).items()):
@@ -252,7 +258,7 @@ class Hub:
         """
         key, token = wish.get("key", ""), wish.get("token")
         former = self.returning.get(session.room, {}).get(key)
-        held = "moderator" if former else None
+        held = "moderator" if former and former.role == "moderator" else None
         if previous and previous.room == session.room and previous.key == key:
             former, held, session.name = previous, previous.role, previous.name
         offered, name = None, former.name if former and former.is_named else None
@@ -269,10 +275,10 @@ class Hub:
         session.name, session.is_named = name or session.name, name is not None
         if offered == "moderator" and token in self.void.get(session.room, ()):
             offered = "participant"
+        if former:  # sfud knows by the id who is muted, and to whom a locked room opens
+            session.id = former.id
         if "moderator" in (held, offered):
             session.role, session.mode = "moderator", "SEND_AND_RECV"
-            if held == "moderator":  # sfud knows it by its id, and opens a locked room to it
-                session.id = former.id
         elif "viewer" in (held, offered):
             session.role = "viewer"
         return offered
@@ -285,20 +291,57 @@ class Hub:
             with passing("already-exists"):
                 await self.ipc.call("room.create", room=room, settings=settings)
         self.rooms.setdefault(room, {}).setdefault(session.id, session)
+        former = self.stay_here(room, session.id)
         try:
             await self.ipc.call(
                 "participant.join", room=room, participant=session.id, name=session.name,
-                role=session.role, mode=session.mode, ifPresent="refuse", snapshot=False,
+                role=session.role, mode=session.mode,
+                ifPresent="takeover" if former else "refuse", snapshot=False,
             )  # fmt: skip
+            if former and session.role == "moderator" != former.role:  # by another invitation
+                await self.ipc.call(
+                    "role.change", room=room, participant=session.id, role=session.role, force=True
+                )
         except Refused:
             self.forget(session)
+            if former:
+                self.leave_later(former)
             raise
 
     async def remove(self, session: Session, comes_back: bool = False) -> None:
         """Takes a session's participant out of its room."""
         self.forget(session, comes_back)
+        await self.leave(session.room, session.id)
+
+    async def leave(self, room: str, participant: str) -> None:
+        self.stay_here(room, participant)  # it does not leave twice
         with contextlib.suppress(Refused):  # it is out already, or sfud is gone
-            await self.ipc.call("participant.leave", room=session.room, participant=session.id)
+            await self.ipc.call("participant.leave", room=room, participant=participant)
+
+    def go_away(self, session: Session) -> None:
+        """Ends a session whose participant stays for a while: a page that is loaded again takes it
+        over, with its role and its mutes, in a locked room too."""
+        if self.rooms.get(session.room, {}).get(session.id) is session:
+            self.forget(session, comes_back=True)
+            self.leave_later(session)
+
+    def leave_later(self, session: Session) -> None:
+        place = (session.room, session.id)
+
+        async def leave() -> None:
+            if place in self.leaving:  # else it has come back at the last moment
+                await self.leave(*place)
+
+        timer = asyncio.get_running_loop().call_later(RELOAD_SECONDS, lambda: self.spawn(leave()))
+        self.leaving[place] = (session, timer)
+
+    def stay_here(self, room: str, participant: str) -> Session | None:
+        """Keeps a participant that would leave soon; returns its former session."""
+        if (left := self.leaving.pop((room, participant), None)) is None:
+            return None
+        session, timer = left
+        timer.cancel()
+        return session
 
     def detach(self, session: Session, comes_back: bool = False) -> None:
         """Records that a participant has left the room; the browser may join again."""
@@ -307,7 +350,7 @@ class Hub:
             session.browser.session = None
 
     def forget(self, session: Session, comes_back: bool = False) -> None:
-        """Ends a session; a moderator's key allows a return if its connection broke."""
+        """Ends a session; its key allows a return under the same id if its connection broke."""
         here = self.rooms.get(session.room, {})
         if here.get(session.id) is not session:
             return  # it has ended already
@@ -316,8 +359,10 @@ class Hub:
             del self.rooms[session.room]
         if session.expiry:
             session.expiry.cancel()
-        if comes_back and session.role == "moderator":
+        if comes_back:
             returning = self.returning.setdefault(session.room, {})
             returning[session.key] = session
-            for key in list(returning)[:-MOST_RETURNING]:
+            # Moderators' keys are kept longest.
+            oldest = sorted(returning, key=lambda it: returning[it].role == "moderator")
+            for key in oldest[:-MOST_RETURNING]:
                 del returning[key]

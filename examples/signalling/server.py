@@ -109,6 +109,7 @@ async def serve(options: argparse.Namespace) -> int:
     print(f"ready {url} {url}#{options.invitations.token('moderator')}", flush=True)
     await stop.wait()
     leaving = [hub.remove(session) for session in hub.sessions()]
+    leaving += [hub.leave(*place) for place in list(hub.leaving)]
     if leaving:
         await asyncio.wait(map(asyncio.ensure_future, leaving), timeout=2)
     for browser in list(hub.browsers):

@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import math
 import re
 import secrets
 import time
@@ -108,12 +109,12 @@ class Gateway:
         self.tasks.add(task)  # otherwise nobody would hold it
         task.add_done_callback(self.tasks.discard)
 
-    def expire(self, session: Session) -> None:
-        """Removes the session unless its client comes back in time."""
+    def expire(self, session: Session, at_most: float = math.inf) -> None:
+        """Removes the session unless its client comes back in time, within `at_most` seconds."""
         if session.expiry:
             session.expiry.cancel()
         session.expiry = asyncio.get_running_loop().call_later(
-            self.config.grace_seconds, lambda: self.spawn(self.remove(session))
+            min(self.config.grace_seconds, at_most), lambda: self.spawn(self.remove(session))
         )
 
     async def remove(self, session: Session) -> None:
@@ -191,10 +192,13 @@ class Gateway:
             await self.create(room, tenant.settings | grant.settings)
         given = {"name": grant.name, "custom": grant.custom}
         params = {key: value for key, value in (params | given).items() if value is not None}
+        previous = self.sessions.get(room, {}).get(session.id)
+        # A page that is loaded again takes the place of the one that went away.
+        if_present = "takeover" if previous and previous.went_away else grant.if_present
         try:
             result = await self.ipc.call(
-                "participant.join", room=room, participant=session.id,
-                ifPresent=grant.if_present, **params,
+                "participant.join", room=room, participant=session.id, ifPresent=if_present,
+                **params,
             )  # fmt: skip
         except Refused as refused:
             if refused.reason in AWAY:

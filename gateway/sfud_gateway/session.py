@@ -34,6 +34,7 @@ class Session:
         self.seq = 0  # of the last event that the client's picture of the room includes
         self.held: list[tuple[dict, str]] | None = None  # events that wait for that picture
         self.expiry: asyncio.TimerHandle | None = None
+        self.went_away = False  # with its page, which may be loaded again
         self.is_leaving = False
 
     @property

@@ -20,6 +20,7 @@ log = logging.getLogger("websocket")
 
 LONGEST_QUEUE = 1_000  # messages that a slow client may lag behind
 LARGEST_QUEUE = 4 << 20  # bytes of them
+RELOAD_SECONDS = 10  # a participant whose page went away stays so long: it may be loaded again
 CLOSING_SECONDS = 15  # after which a client that does not read its close frame is cut off
 LONGEST_MESSAGE = 1_000_000  # bytes; tenants have limits of their own
 LONGEST_FIRST = 150_000  # bytes of a message before the tenant is known
@@ -92,13 +93,13 @@ class Client:
 
     async def run(self) -> None:
         writer = asyncio.create_task(self.write())
-        going_away = False
+        code: int | None = None  # with which the client closes
         try:
             while True:
                 left = None if self.session else max(0.001, self.seconds_left())
                 frame = await self.socket.receive(left)
                 if frame.type != WSMsgType.TEXT:
-                    going_away = frame.type == WSMsgType.CLOSE and frame.data in (1000, 1001)
+                    code = frame.data if frame.type == WSMsgType.CLOSE else None
                     return
                 if pause := self.bucket.wait(1 + len(frame.data) / BYTES_OF_ONE):
                     await asyncio.sleep(pause)  # the rest waits in the socket
@@ -109,17 +110,20 @@ class Client:
             log.info("a client did not join in time")
         finally:
             writer.cancel()
-            self.end(going_away)
+            self.end(code)
 
-    def end(self, going_away: bool) -> None:
+    def end(self, code: int | None) -> None:
         session, self.session = self.session, None
         if session is None or session.connection is not self:
             return
         session.connection = None
         if self.gateway.is_stopping:
             return  # the next gateway goes on with it
-        if going_away:  # a closed tab
+        if code == WSCloseCode.OK:
             self.gateway.spawn(self.gateway.remove(session))
+        elif code == WSCloseCode.GOING_AWAY:  # a closed tab, or a page that is loaded again
+            session.went_away = True
+            self.gateway.expire(session, RELOAD_SECONDS)
         else:  # a broken network: its media may well be alive
             self.gateway.expire(session)
 
@@ -200,6 +204,7 @@ class Client:
         if session.expiry:
             session.expiry.cancel()
             session.expiry = None
+        session.went_away = False
         if session.connection and session.connection is not self:
             session.connection.lose(session, "session.ended", "resumed-elsewhere")
         self.session, session.connection = session, self

@@ -113,6 +113,7 @@ extension Room {
         participants[id] = nil
         moderation.hosts.remove(id)
         moderation.formerModerators.note(participant, leaving: reason)
+        moderation.keepMutes(of: participant)
         // Somebody who is dropped is not spared after coming back.
         if reason == EndReason.dropped || reason == EndReason.denied,
             moderation.mute?.caller == id

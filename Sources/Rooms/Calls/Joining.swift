@@ -55,6 +55,7 @@ extension Room {
             name: call.name,
             role: role,
             mode: call.mode ?? .sendAndReceive,
+            hardMuted: moderation.takeMutes(of: call.participant),
             admitted: !settings.knock || isModerator,
             connection: .none,
             joined: transaction.shared.unixTime,

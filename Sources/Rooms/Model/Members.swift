@@ -9,7 +9,7 @@ extension Room {
         package internal(set) var name: String?
         package internal(set) var role: String
         package internal(set) var mode: Mode
-        /// Kinds muted by a moderator; applies to later publications too.
+        /// Kinds muted by a moderator; applies to later publications too, and after a return.
         package internal(set) var hardMuted: Set<MediaKind> = []
         /// Whether the participant has been admitted; `false` while it awaits approval.
         package internal(set) var admitted: Bool

@@ -1,4 +1,5 @@
 import RTP
+import WorkerInterface
 
 extension Room {
     /// Moderation state of a room: lock, mute, pins, floor, hosts, requests, pending operations.
@@ -13,13 +14,17 @@ extension Room {
         var hosts = Hosts()
         var roleRequests = RoleRequests()
         var formerModerators = FormerModerators()
+        /// Hard mutes of participants that have left; `nil` if nobody has left muted yet, and in
+        /// records of earlier versions.
+        private var departedMutes: DepartedMutes?
         var pending = PendingOperations()
         /// Mode vocabulary used first in this room.
         var vocabulary: ModeVocabulary?
 
         /// Keys of what is saved: no operation is pending after a restart.
         private enum CodingKeys: CodingKey {
-            case isLocked, mute, pins, floor, hosts, roleRequests, formerModerators, vocabulary
+            case isLocked, mute, pins, floor, hosts, roleRequests, formerModerators, departedMutes
+            case vocabulary
         }
 
         /// Clears the pins, the floor and the requests, when the room ends.
@@ -28,6 +33,16 @@ extension Room {
             floor = Floor()
             roleRequests = RoleRequests()
         }
+
+        /// Remembers the hard mutes of a participant that leaves, for whatever reason.
+        mutating func keepMutes(of participant: Participant) {
+            guard !participant.hardMuted.isEmpty else { return }
+            if departedMutes == nil { departedMutes = DepartedMutes() }
+            departedMutes?.add(participant)
+        }
+
+        /// Returns the hard mutes of a participant that comes back, and forgets them.
+        mutating func takeMutes(of id: String) -> Set<MediaKind> { departedMutes?.take(id) ?? [] }
     }
 
     /// Hosts of a live event that publish or want to, in the order in which they began.
@@ -101,6 +116,32 @@ extension Room {
             else { return }
             ids.append(participant.id)
             if ids.count > Self.maximumCount { ids.removeFirst() }
+        }
+    }
+
+    /// Hard mutes of participants that have left without being unmuted, and that would otherwise be
+    /// rid of them by joining again.
+    struct DepartedMutes: Sendable, Codable {
+        /// Largest number of participants; beyond it the one that left first is forgotten.
+        static let maximumCount = 1_000
+
+        private struct Mute: Sendable, Codable {
+            let participant: String
+            let media: [MediaKind]
+        }
+
+        /// Mutes, in the order in which the participants left; each has one at most.
+        private var mutes: [Mute] = []
+
+        mutating func add(_ participant: Participant) {
+            let media = MediaKind.allCases.filter(participant.hardMuted.contains)
+            mutes.append(Mute(participant: participant.id, media: media))
+            if mutes.count > Self.maximumCount { mutes.removeFirst() }
+        }
+
+        mutating func take(_ id: String) -> Set<MediaKind> {
+            guard let index = mutes.firstIndex(where: { $0.participant == id }) else { return [] }
+            return Set(mutes.remove(at: index).media)
         }
     }
 

@@ -79,6 +79,7 @@ extension ReferenceRoom {
         person.name = call["name"]
         person.custom = call.params["custom"] ?? [:]
         person.isAwaited = knocks && !isModerator
+        person.hardMuted = departedMutes.removeValue(forKey: id) ?? []
         people.append(person)
         tellArrival(person, rejoined: false)
         return joined(person.id, call)
@@ -189,6 +190,7 @@ extension ReferenceRoom {
     ) {
         let before = self
         people.removeAll { $0.id == person.id }
+        departedMutes[person.id] = person.hardMuted
         formerModerators.remove(person.id)
         if reason != "left", sparedPerson == person.id { sparedPerson = nil }
         if reason == "left", person.role == "moderator", !person.isAwaited {

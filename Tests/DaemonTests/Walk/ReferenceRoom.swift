@@ -98,6 +98,8 @@ struct ReferenceRoom {
     var expectedHosts: [String: Int64] = [:]
     /// Moderators who left by themselves.
     var formerModerators: Set<String> = []
+    /// Kinds that were muted for those who have left.
+    var departedMutes: [String: Set<String>] = [:]
     var requests: [String: RoleRequest] = [:]
     var streams: [Stream] = []
     var subscriptions: [Subscription] = []

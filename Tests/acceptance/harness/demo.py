@@ -88,6 +88,16 @@ class Tab:
     async def joined(self) -> None:
         await self.state("joined")
 
+    async def reload(self) -> None:
+        """Loads the page again, as F5 does, and awaits that it has joined again."""
+        await self.page.evaluate("window.isFormer = true, location.reload()")
+
+        async def again():
+            state = await self.page.evaluate("!window.isFormer && window.sfudDemo?.state")
+            return state == "joined"
+
+        await until(again, f"{self.name} has loaded the page again", 15)
+
     async def reads(self, text: str, seconds: float = 10) -> None:
         """Awaits these words on the page."""
 
