@@ -151,7 +151,7 @@ test-asan: test-packages ## Runs the Swift tests, with all the noise, under the 
 test-tsan: test-packages ## Runs the Swift tests under the thread sanitizer
 	$(SWIFT) test --sanitize thread --disable-xctest --scratch-path .build-tsan
 
-fuzz: test-packages ## Fuzzes every parser and what peers with keys send; TIME=60, TARGETS=sdp
+fuzz: test-packages ## Fuzzes what clients, callers and files say; TIME=60, TARGETS=sdp
 	@Scripts/fuzz --time $(TIME) $(TARGETS)
 
 prove: test-packages ## Runs the random walk of 1,000,000 calls, and 1,000 fence trials a term

@@ -113,6 +113,8 @@ struct EventLoop: ~Copyable {
         while true {
             let ready = poller.wait(until: deadline(at: now), at: now)
             now = .monotonic()
+            // Calls come from connections and from other nodes, and some have waited here.
+            control.shared.memory.residentMegabytes = memory.bytes(at: now) >> 20
             for index in 0..<ready {
                 guard let token = PollerToken(rawValue: poller[index].token) else { continue }
                 if let outcome = serve(token, poller[index], at: now) { return outcome }
@@ -239,7 +241,6 @@ struct EventLoop: ~Copyable {
         case .registry, .linkListener, .link: serveCluster(token, readiness, at: now)
         case .connection(let id):
             if readiness.readable {
-                control.shared.memory.residentMegabytes = memory.bytes(at: now) >> 20
                 for line in ipc.read(id, at: now) { receive(line, from: id, at: now) }
             } else {
                 ipc.wake(id, hungUp: readiness.hungUp)

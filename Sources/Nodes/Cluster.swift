@@ -96,6 +96,11 @@ package struct Cluster {
         var highestBefore: UInt64 = 0
         /// Time since which the directory is complete.
         var syncedSince: Instant?
+        /// Time until which subscriptions wait for the directory to be complete for the first time;
+        /// `nil` from then on.
+        var firstReadEnd: Instant?
+        /// Subscriptions that wait for that.
+        var unread: [PendingCall] = []
         /// Reasons that were told since the directory was complete.
         var causes: Set<String> = []
         var hasBeatUnderWay = false
@@ -121,6 +126,7 @@ package struct Cluster {
         nextTidy = now
         nextBeat = now
         lastActive = now
+        registry.firstReadEnd = now.advanced(milliseconds: Self.linkMilliseconds / 2)
         for (room, told) in rooms {
             holds[room] = Hold(term: 1, exists: true, stage: .claiming(until: nil), told: told)
         }

@@ -261,6 +261,7 @@ extension Cluster {
     }
 
     mutating func expireSubscriptions(at now: Instant) {
+        if let end = registry.firstReadEnd, end <= now { endFirstRead(at: now) }
         for (connection, subscription) in subscriptions.inOrder(where: { $0.replyBy != nil }) {
             guard let end = subscription.replyBy, end <= now else { continue }
             finishSubscribe(connection, at: now)

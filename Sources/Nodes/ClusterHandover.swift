@@ -102,13 +102,16 @@ extension Cluster {
         for call in hold.waiting { route(call, at: now) }
     }
 
-    /// Subscribes a connection of this node, once the rooms whose events it has missed have homes.
+    /// Subscribes a connection of this node, once the rooms whose events it has missed have homes,
+    /// and this node knows them.
     ///
-    /// Only these know what it has missed.
+    /// Only homes know what it has missed.
     mutating func subscribeOnceTaken(_ call: PendingCall, _ connection: UInt64, at now: Instant) {
         var call = call
+        let isUnread = asksForUnreadRoom(call)
         let restoring = restoringRoom(of: call)
-        guard let room = restoring ?? homelessRoom(of: call, at: now) else {
+        let homeless = homelessRoom(of: call, at: now)
+        guard isUnread || restoring != nil || homeless != nil else {
             call.isToSubscribe = false
             return subscribe(call, connection, at: now)
         }
@@ -122,11 +125,24 @@ extension Cluster {
                 interest: FeedInterest(none)
             )
         }
-        if restoring == nil {
-            wait(call, for: room, at: now)
-        } else {
-            holds[room]?.waiting.append(call)
+        if isUnread {
+            registry.unread.append(call)
+        } else if let restoring {
+            holds[restoring]?.waiting.append(call)
+        } else if let homeless {
+            wait(call, for: homeless, at: now)
         }
+    }
+
+    /// Goes on with the subscriptions that have waited for the directory: it is complete, or the
+    /// registry does not answer.
+    mutating func endFirstRead(at now: Instant) {
+        registry.firstReadEnd = nil
+        let waiting = registry.unread
+        guard !waiting.isEmpty else { return }
+        registry.unread = []
+        noteOrphans(at: now)
+        for call in waiting { route(call, at: now) }
     }
 
     /// Begins the subscription of a connection that still waits for a room, before a newer one.
@@ -146,6 +162,8 @@ extension Cluster {
             waiting += calls
             holds[room]?.waiting.removeAll { $0.subscribes(connection) }
         }
+        waiting += registry.unread.filter { $0.subscribes(connection) }
+        registry.unread.removeAll { $0.subscribes(connection) }
         for var call in waiting {
             call.isToSubscribe = false
             subscribe(call, connection, at: now)
@@ -158,6 +176,15 @@ extension Cluster {
             return
         }
         subscribeOnceTaken(call, connection, at: now)
+    }
+
+    /// Whether a subscription asks for the missed events of a room that another node may have, as
+    /// the registry has not been read yet.
+    private func asksForUnreadRoom(_ call: PendingCall) -> Bool {
+        guard registry.firstReadEnd != nil, let asked = call.request.params["since"],
+            case .object(let since) = asked
+        else { return false }
+        return since.keys.contains { holds[$0] == nil && directory[$0] == nil }
     }
 
     /// Returns a room without a home that may soon have one, if a subscription asks for its missed

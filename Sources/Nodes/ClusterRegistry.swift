@@ -264,6 +264,7 @@ extension Cluster {
             settleRemoval(of: room, wasTaken: wasTaken, at: now)
         }
         for room in holds.keys.sorted() { pursue(room, at: now) }
+        if registry.firstReadEnd != nil { endFirstRead(at: now) }
     }
 
     /// Returns the rooms whose records were removed, and whether another node may have had each.

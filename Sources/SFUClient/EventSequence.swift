@@ -134,7 +134,10 @@ extension EventSequence.Iterator {
     private mutating func subscribe(_ connection: LineConnection) async throws(ClientError) {
         bufferedEvents = []
         guard let info = try await call(ServerInfo.self, Empty(), connection) else { return }
-        if let boot, boot != info.boot { bufferedEvents = positions.restart(at: info.started) }
+        if let boot, boot != info.boot {
+            guard let saysWhatIsGone = try await isNode(connection) else { return }
+            if !saysWhatIsGone { bufferedEvents = positions.restart(at: info.started) }
+        }
         boot = info.boot
         if wasConnected {
             // Rooms made while disconnected are requested from their first event.
@@ -158,6 +161,20 @@ extension EventSequence.Iterator {
         )
         positions.expectsEverything = wasConnected
         _ = try await call(EventsSubscribe.self, params, connection)
+    }
+
+    /// Returns whether the daemon is a node of a cluster, whose rooms may go on at other nodes;
+    /// `nil` if the connection ended.
+    private mutating func isNode(
+        _ connection: LineConnection
+    ) async throws(ClientError) -> Bool? {
+        do throws(ClientError) {
+            guard let list = try await call(NodeList.self, Empty(), connection) else { return nil }
+            return list.registry != nil
+        } catch .refused(_) {
+            // Its version knows no clusters.
+            return false
+        }
     }
 
     /// Sends a call on the event connection; returns `nil` if the connection ended.

@@ -333,6 +333,38 @@ import Testing
         #expect(!world.warnings.contains { $0.contains("fence") }, "the home has heard of none")
     }
 
+    @Test(arguments: ["memory", "time"])
+    func `a node that is short of it takes nobody new, and keeps who is there`(
+        shortage: String
+    ) throws {
+        var limits = ControlLimits()
+        limits.memoryMegabytes = 200
+        var world = PlaceWorld(["a", "b"], limits: limits)
+        func setShort(_ isShort: Bool) {
+            let isMemory = shortage == "memory"
+            world.nodes["b"]?.plane.shared.memory.residentMegabytes = isShort && isMemory ? 200 : 0
+            var overload = WorkerOverload()
+            if isShort, !isMemory { overload.step = .joins }
+            world.tell(.pressure(overload, transports: 1), of: "b")
+        }
+        _ = try world.done("room.create", ["room": "r"])
+        try world.join("p", by: "b", "0:audio:recvonly")
+        setShort(true)
+        try world.join("q", by: "b", "0:audio:recvonly")
+        #expect(world.nodes["b"]?.worker.transports.count == 1)
+        #expect(world.nodes["b"]?.plane.joinsRefused == 1)
+        let refused = try world.done("participant.get", ["room": "r", "participant": "q"])
+        #expect(refused["connection"] == "disconnected")
+        let more = JSON.string(TestOffer(["0:audio:recvonly", "1:audio:recvonly"]).text)
+        _ = try world.done("transport.offer", ["room": "r", "participant": "p", "sdp": more])
+        #expect(world.nodes["b"]?.worker.transports.values.map(\.slots.count) == [2])
+        setShort(false)
+        try world.join("q", by: "b", "0:audio:recvonly")
+        #expect(world.nodes["b"]?.worker.transports.count == 2)
+        _ = try world.done("room.close", ["room": "r"])
+        #expect(world.nodes.values.allSatisfy { $0.plane.leakedObjects == [] })
+    }
+
     @Test func `wants of a node's viewers reach its link thread`() throws {
         var (world, _) = try call()
         let mirror = try #require(world.nodes["b"]?.worker.mirrors.keys.first)

@@ -253,6 +253,31 @@ import Testing
         #expect(world["b"].cluster.holds["r"]?.waiting.count == 1)
     }
 
+    /// Its client asks before the registry has been read.
+    @Test func `a node that has just begun says nothing of rooms that it does not know yet`() {
+        let world = world()
+        world.kill("b")
+        world.start("b")
+        world.call("b", "events.subscribe", ["since": ["r": 1]], connection: 9)
+        #expect(world.replies("b", connection: 9).isEmpty)
+        world.run(milliseconds: 3_000)
+        #expect(world.replies("b", connection: 9) == ["ok at b"])
+        #expect(world.events("b", connection: 9) == ["participant.joined r 2"])
+    }
+
+    @Test func `a node that does not reach the registry says after 5 s what it knows`() {
+        let world = world()
+        world.setAway(true)
+        world.kill("b")
+        world.start("b")
+        world.call("b", "events.subscribe", ["since": ["r": 1]], connection: 9)
+        world.run(milliseconds: 4_800)
+        #expect(world.replies("b", connection: 9).isEmpty)
+        world.run(milliseconds: 400)
+        #expect(world.replies("b", connection: 9) == ["ok at b"])
+        #expect(world.events("b", connection: 9) == ["resync r 0"])
+    }
+
     /// The connection has the first two events.
     @Test(
         arguments: [

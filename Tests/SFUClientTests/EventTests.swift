@@ -179,6 +179,31 @@ import Testing
         )
     }
 
+    @Test func `at another node of a cluster it goes on after the last event`() async throws {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: server.options)
+        let listener = Task {
+            var seen: [String] = []
+            for try await event in client.events(rooms: ["r"]) {
+                seen.append("\(event.event) \(event.seq)")
+                if seen.count == 2 { break }
+            }
+            return seen
+        }
+        let first = try #require(await server.connection())
+        let subscribe = try #require(try await first.greeted())
+        first.reply(subscribe, Done())
+        first.event("r", 40)
+        try await drain(first)
+
+        let second = try #require(await server.connection())
+        let again = try #require(try await second.greeted(boot: "another", registry: .away))
+        #expect(again.params == ["rooms": ["r"], "since": ["r": 40]])
+        second.reply(again, Done())
+        second.event("r", 41)
+        #expect(try await listener.value == ["participant.left 40", "participant.left 41"])
+    }
+
     @Test func `subscribe returns once sfud has subscribed, and keeps the events since`()
         async throws
     {

@@ -49,8 +49,12 @@ extension LineConnection {
         return try IPCRequest(line: line)
     }
 
-    /// Answers `server.info`, and returns the request that follows.
-    func greeted(boot: String = "one") async throws -> IPCRequest? {
+    /// Answers `server.info`, and `node.list` if that is asked next; returns the request that
+    /// follows.
+    func greeted(
+        boot: String = "one",
+        registry: RegistryAvailability? = nil
+    ) async throws -> IPCRequest? {
         guard let request = try await request(), request.method == ServerInfo.name else {
             return nil
         }
@@ -67,6 +71,9 @@ extension LineConnection {
                 started: 0
             )
         )
+        let next = try await self.request()
+        guard let list = next, list.method == NodeList.name else { return next }
+        reply(list, NodeList.Result(registry: registry))
         return try await self.request()
     }
 

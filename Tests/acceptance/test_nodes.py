@@ -83,6 +83,31 @@ async def test_a_room_at_one_node_is_joined_by_way_of_another(start_sfud, nats, 
     assert status == 0 and re.search(r"^home +a$", output, re.MULTILINE), output
 
 
+async def test_a_home_without_memory_lets_nobody_in_by_way_of_others(start_sfud, nats, tmp_path):
+    """All calls come over the link, so no connection of its own tells the home to look."""
+    [b] = await cluster(start_sfud, nats, "b")
+    limit = (b.resident_bytes() >> 20) + 16
+    config = tmp_path / "sfud.json5"
+    config.write_text(f"{{ limits: {{ memoryMegabytes: {limit}, messagesPerTopic: 65536 }} }}")
+    a = await start_sfud(
+        "--config", str(config), "--nats", nats.url, "--node", "a", "--link", "127.0.0.2:0",
+        host="127.0.0.2", workers=1,
+    )  # fmt: skip
+    await finds(b, {"a": "up", "b": "up"})
+    async with a.client() as at_a:
+        for room in ["door", *(f"r{number}" for number in range(12))]:
+            await at_a.call("room.create", room=room)
+    async with b.client() as at_b:
+        await at_b.call("participant.join", room="door", participant="early")
+        for number in range(12):
+            say = {"room": f"r{number}", "topic": "t", "persist": True, "message": "m" * 4000}
+            await asyncio.gather(*(at_b.call("message.publish", **say) for _ in range(1000)))
+            if a.resident_bytes() >> 20 > limit + 4:
+                break
+        late = await refused(at_b.call("participant.join", room="door", participant="late"))
+        assert (late.code, late.data["limit"]) == (4029, "memoryMegabytes"), late
+
+
 async def test_many_nodes_ask_for_one_name_at_once(start_sfud, nats):
     daemons = await cluster(start_sfud, nats, "a", "b", "c")
     clients = [await daemon.client().open() for daemon in daemons]

@@ -23,6 +23,7 @@ class StandIn:
         self.answers = {
             "server.info": lambda params: {"contract": contract},
             "events.subscribe": lambda params: {},
+            "node.list": lambda params: {"nodes": []},
         }
 
     async def serve(self, reader, writer) -> None:
@@ -107,11 +108,23 @@ async def test_pages_are_followed_to_the_last(tmp_path):
     assert all(it["state"] == "ongoing" and it["limit"] == 2 for it in asked)
 
 
-@pytest.mark.parametrize("boot, since", [("b1", {"r": 7}), ("b0", None)])
-async def test_a_restarted_program_asks_for_what_it_missed_of_the_same_sfud(tmp_path, boot, since):
+@pytest.mark.parametrize(
+    "boot, registry, since",
+    [
+        ("b1", {}, {"r": 7}),
+        ("b0", {}, None),
+        # A node says itself which rooms are gone, whichever it is and however old.
+        ("b0", {"registry": "reached"}, {"r": 7}),
+        ("b0", {"registry": "away"}, {"r": 7}),
+    ],
+)
+async def test_a_restarted_program_asks_for_what_it_missed_of_the_same_sfud(
+    tmp_path, boot, registry, since
+):
     sfud = StandIn()
     asked = []
     sfud.answers["server.info"] = lambda params: {"contract": CONTRACT, "boot": "b1"}
+    sfud.answers["node.list"] = lambda params: {"nodes": []} | registry
     sfud.answers["events.subscribe"] = lambda params: asked.append(params) or {}
     path = str(tmp_path / "sfud.sock")
     async with await asyncio.start_unix_server(sfud.serve, path):
@@ -121,7 +134,7 @@ async def test_a_restarted_program_asks_for_what_it_missed_of_the_same_sfud(tmp_
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert [it.get("since") for it in asked] == [since]
-    assert client.boot == "b1"
+    assert client.boot == "b1" and client.has_same_rooms == (since is not None)
 
 
 async def test_another_contract_is_named_and_not_spoken(tmp_path):

@@ -71,6 +71,7 @@ class IPC:
         `boot` this is: events since then come first."""
         self.path = path
         self.boot = boot  # of the sfud that it was connected to last
+        self.has_same_rooms = True  # else the rooms of before are gone, and new ones count from 1
         self.on_event, self.on_up, self.on_down = on_event, on_up, on_down
         self.connected = asyncio.Event()
         self._ids = itertools.count(1)
@@ -150,9 +151,10 @@ class IPC:
                 )
                 raise self._unfit
             self._unfit = None
-            if self.boot is not None and self.boot != info.get("boot"):
-                self._seen.clear()  # another sfud, whose rooms count from 1 again
-            self.boot = info.get("boot")
+            is_same = self.boot in (None, info.get("boot"))
+            self.has_same_rooms = is_same or await self._is_node()
+            if not self.has_same_rooms:
+                self._seen.clear()
             try:
                 await self.call("events.subscribe", **({"since": self._seen} if self._seen else {}))
             except Refused:
@@ -160,6 +162,7 @@ class IPC:
                     raise
                 self._seen.clear()  # another sfud, which knows nothing of these rooms
                 await self.call("events.subscribe")
+            self.boot = info.get("boot")  # only now: until then the loss of rooms is to be told
             self.connected.set()
             log.info("connected to sfud at %s", self.path)
             if self.on_up:
@@ -168,6 +171,13 @@ class IPC:
             if not writer.is_closing():  # otherwise it was lost again
                 log.error("%s", refused.message)
                 writer.close()
+
+    async def _is_node(self) -> bool:
+        """Returns whether sfud is a node of a cluster: it says itself which rooms are gone, as
+        others are at other nodes, or go on there."""
+        with passing("no-such-method"):  # a version without clusters
+            return (await self.call("node.list")).get("registry") is not None
+        return False
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         try:

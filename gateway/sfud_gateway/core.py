@@ -286,7 +286,9 @@ class Gateway:
             self.spawn(self.recovery.refresh(room))
             return
         self.note(room, event)
-        id = hashlib.sha256(f"{self.ipc.boot} {room} {event['seq']}".encode()).hexdigest()[:32]
+        # The same at each node that tells the event.
+        mark = f"{room} {event['seq']} {event['time']}"
+        id = hashlib.sha256(mark.encode()).hexdigest()[:32]
         self.webhooks.put(id, tenant, name, kind, event["time"], self.for_webhook(data, name))
         text = json.dumps(methods.event_for(event, name))
         for session in [*self.sessions.get(room, {}).values(), *self.joining.get(room, ())]:

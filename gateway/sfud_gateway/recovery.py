@@ -20,20 +20,22 @@ class Recovery:
     def __init__(self, gateway: "Gateway"):
         self.gateway = gateway
         self.suspects: set[tuple[str, str]] = set()  # rooms, and who may be there without a session
+        self.unsure: set[str] = set()  # rooms that sfud is to be asked for again
 
     async def run(self) -> None:
         """Compares what the store knows with sfud, once the connection is there."""
         gateway = self.gateway
         if gateway.store.boot != gateway.ipc.boot:
-            for room in list(gateway.people):
-                self.lose_room(room)
+            if not gateway.ipc.has_same_rooms:
+                for room in list(gateway.people):
+                    self.lose_room(room)
             gateway.store.boot = gateway.ipc.boot
         async for found in gateway.ipc.pages("room.list", "rooms"):
             if gateway.split(found["room"]) and found["room"] not in gateway.people:
                 await self.refresh(found["room"])
         for room in list(gateway.sessions):
             if room not in gateway.people:
-                gateway.close_room(room, "sfud-restarted")
+                await self.refresh(room)  # it may be at another node, whose rooms are not listed
         for session in list(gateway.keys.values()):
             if session.kind == "ws" and session.connection is None and session.expiry is None:
                 gateway.expire(session)
@@ -91,6 +93,10 @@ class Recovery:
         id = hashlib.sha256(mark.encode()).hexdigest()[:32]
         gateway.webhooks.put(id, tenant, name, event, now, data)
 
+    def refresh_again(self, room: str) -> None:
+        self.unsure.discard(room)
+        self.gateway.spawn(self.refresh(room))
+
     async def refresh(self, room: str) -> None:
         """Compares a room with sfud's, whose events in between are no longer to be had."""
         gateway = self.gateway
@@ -101,6 +107,9 @@ class Recovery:
         except Refused as refused:
             if refused.reason == "no-such-room":
                 self.lose_room(room)
+            elif refused.reason in AWAY and room not in self.unsure:
+                self.unsure.add(room)
+                asyncio.get_running_loop().call_later(AGAIN, self.refresh_again, room)
             return
         for participant in sorted(gateway.people.get(room, set()) - here):
             self.lose_person(room, participant)

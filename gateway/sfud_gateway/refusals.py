@@ -26,7 +26,10 @@ CODES = {
     "wrong-contract": 4503,
 }
 
-AWAY = ("sfud-not-running", "timeout", "wrong-contract")  # refusals that sfud did not decide on
+AWAY = (  # refusals that sfud did not decide on; the last three are of clusters
+    "sfud-not-running", "timeout", "wrong-contract",
+    "registry-away", "node-unreachable", "outcome-unknown",
+)  # fmt: skip
 
 
 def refuse(reason: str, message: str, **data: Any) -> Refused:

@@ -33,7 +33,8 @@ STATUS = {
     "no-such-room": 404, "no-such-participant": 404, "no-such-session": 404,
     "no-such-transport": 404, "already-exists": 409, "bad-sdp": 400, "invalid-params": 400,
     "limit-reached": 503, "draining": 503, "sfud-not-running": 503, "timeout": 503,
-    "wrong-contract": 503, "internal-error": 500,
+    "wrong-contract": 503, "registry-away": 503, "node-unreachable": 503, "outcome-unknown": 503,
+    "internal-error": 500,
 }  # fmt: skip
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

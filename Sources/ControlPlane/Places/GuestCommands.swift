@@ -63,12 +63,33 @@ extension ControlPlane {
         places.guests.homes[home]?.workers[message.worker] =
             known ?? GuestWorker(place: message.place)
         for command in message.commands {
-            work.execute(command, &places, &shared.identifiers)
+            if case .configure(let id, _) = command,
+                places.guests.homes[home]?.workers[message.worker]?.transports[their: id] == nil,
+                refusesTransport(of: home)
+            {
+                work.refuse(id)
+            } else {
+                work.execute(command, &places, &shared.identifiers)
+            }
         }
         post(&work, &places)
         self.places = places
         tellHome(home, message.place, work.events, at: now)
         if work.lacksMedia { tellHearing() }
+    }
+
+    /// Whether this node has no memory, or no worker with time, for a home's new transport.
+    ///
+    /// The home knows neither of another node; without memory the system would end all calls here.
+    private mutating func refusesTransport(of home: String) -> Bool {
+        do throws(CallError) {
+            try shared.refuseTransport()
+            return false
+        } catch {
+            let fields = [("home", home), ("reason", error.message)]
+            output.append(.log(.warning, "transport of another home refused", fields))
+            return true
+        }
     }
 
     mutating func post(_ work: inout GuestWork, _ places: inout Places) {

@@ -92,6 +92,11 @@ struct GuestWork {
         }
     }
 
+    /// Refuses a transport: the home ends it, and its client may try again.
+    mutating func refuse(_ id: TransportID) {
+        events.append(.transport(id, .disconnected(.timeout)))
+    }
+
     private func target(_ publication: PublicationID) -> RelayTarget {
         RelayTarget(worker: worker, publication: publication)
     }
@@ -124,10 +129,7 @@ struct GuestWork {
         let new = wanted.publications.filter {
             guests.publications[their: $0] == nil || guests.reserved.contains($0)
         }
-        guard hasRoom(for: id, wanted, guests, pools) else {
-            // The home ends the transport, and its client may try again.
-            return events.append(.transport(id, .disconnected(.timeout)))
-        }
+        guard hasRoom(for: id, wanted, guests, pools) else { return refuse(id) }
         if guests.transports[their: id] == nil, let our = pools[worker].transports.allocate() {
             guests.transports.add(id, as: our)
         }

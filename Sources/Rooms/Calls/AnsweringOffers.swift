@@ -58,10 +58,7 @@ extension Room {
             throw .limitReached("transportsPerParticipant", limit)
         }
         // A returning participant is always let back; a first transport counts as a join.
-        if !participant.hasConnected {
-            try transaction.shared.memory.refuseMore()
-            try transaction.shared.load.refuseTransport()
-        }
+        if !participant.hasConnected { try transaction.shared.refuseTransport() }
         let node = destination(of: call, by: participant, transaction.shared)
         guard let worker = placement.workerForTransport(transaction.shared, at: node),
             let id = transaction.shared.identifiers[worker].transports.allocate()

@@ -38,6 +38,13 @@ extension Room {
             load = WorkerLoadTracker(workers: locals.count, loadPercent: limits.workerLoadPercent)
             memory = MemoryAdmission(limitMegabytes: limits.memoryMegabytes)
         }
+
+        /// Throws `4029 limit-reached` if there is no memory, or no worker with time, for another
+        /// transport.
+        package mutating func refuseTransport() throws(CallError) {
+            try memory.refuseMore()
+            try load.refuseTransport()
+        }
     }
 
     /// Limits of one room; exceeding one is refused with `4029 limit-reached`.
