@@ -2126,7 +2126,7 @@ type StreamingStopped struct {
 
 // Media that a role may receive, with upper bounds.
 type SubscribeRights struct {
-	// Bits a second.
+	// Bits a second of each video, not of all together.
 	MaxBitrate *int64 `json:"maxBitrate,omitempty"`
 	MaxHeight  *int64 `json:"maxHeight,omitempty"`
 
@@ -2139,7 +2139,7 @@ type SubscribeRights struct {
 
 // Media that a role may receive, with upper bounds.
 type SubscribeRightsInput struct {
-	// Bits a second.
+	// Bits a second of each video, not of all together.
 	MaxBitrate *int64 `json:"maxBitrate,omitempty"`
 	MaxHeight  *int64 `json:"maxHeight,omitempty"`
 

@@ -1817,7 +1817,7 @@ class StreamingStopped(TypedDict):
 class SubscribeRights(TypedDict):
     """Media that a role may receive, with upper bounds."""
 
-    #: Bits a second.
+    #: Bits a second of each video, not of all together.
     maxBitrate: NotRequired[int]
     maxHeight: NotRequired[int]
     #: Pixels.
@@ -1829,7 +1829,7 @@ class SubscribeRights(TypedDict):
 class SubscribeRightsInput(TypedDict):
     """Media that a role may receive, with upper bounds."""
 
-    #: Bits a second.
+    #: Bits a second of each video, not of all together.
     maxBitrate: NotRequired[int | None]
     maxHeight: NotRequired[int | None]
     #: Pixels.

@@ -1821,7 +1821,7 @@ export interface StreamingStopped {
 
 /** Media that a role may receive, with upper bounds. */
 export interface SubscribeRights {
-  /** Bits a second. */
+  /** Bits a second of each video, not of all together. */
   maxBitrate?: number;
   maxHeight?: number;
   /** Pixels. */
@@ -1832,7 +1832,7 @@ export interface SubscribeRights {
 
 /** Media that a role may receive, with upper bounds. */
 export interface SubscribeRightsInput {
-  /** Bits a second. */
+  /** Bits a second of each video, not of all together. */
   maxBitrate?: number | null;
   maxHeight?: number | null;
   /** Pixels. */

@@ -73,7 +73,7 @@ public struct SubscribeRights: Codable, Hashable, Sendable {
     /// Pixels.
     public var maxWidth: Int?
     public var maxHeight: Int?
-    /// Bits a second.
+    /// Bits a second of each video, not of all together.
     public var maxBitrate: Int?
 
     public init(roles: [RoleName]? = nil) { self.roles = roles }

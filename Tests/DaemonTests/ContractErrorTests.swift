@@ -155,6 +155,19 @@ import Testing
         Row("asks twice", "floor.request", ["participant": "v"], "5042 floor-already-requested"),
         Row("denies nobody", "floor.deny", ["participant": "a"], "5045 no-floor-request"),
         Row("grants unasked", "floor.grant", ["participant": "a"], "5069 no-floor-request"),
+        Row(
+            "grants to a viewer",
+            "floor.grant",
+            ["participant": "v"],
+            "4010 role-may-not-publish",
+            ["role": "viewer"]
+        ),
+        Row(
+            "grants to who signals",
+            "floor.grant",
+            ["participant": "s"],
+            "4091 mode-may-not-publish"
+        ),
         Row("pins who waits", "pin.add", ["participants": ["w"]], "5126 awaits-approval"),
         Row("room twice", "room.create", ["room": "r"], "4009 already-exists", ["room": "r"]),
         Row(
@@ -179,7 +192,9 @@ import Testing
         try driver.join("a")
         try driver.join("v", ["role": "viewer"])
         try driver.join("s", ["mode": "SIGNALLING_ONLY"])
-        _ = try driver.done("floor.request", ["room": "r", "participant": "v"])
+        for id: JSON in ["v", "s"] {
+            _ = try driver.done("floor.request", ["room": "r", "participant": id])
+        }
         _ = try driver.done("room.update", ["room": "r", "settings": ["knock": true]])
         try driver.join("w")
         guard case .failure(let error) = driver.call(row.method, row.params) else {

@@ -12,7 +12,7 @@ MODERATION = [
     "changeRole", "mute", "lock", "drop", "close", "approve", "floor", "pin", "state", "mode",
 ]  # fmt: skip
 EVERYTHING = {"audio": True, "video": True, "screen": True}
-ENDINGS = ("requested", "room-closed", "shutdown")  # of a live stream that has not failed
+ENDINGS = ("requested", "room-closed", "ended", "shutdown")  # of a live stream without a fault
 
 
 def roles(permissions: list[str]) -> list[dict]:

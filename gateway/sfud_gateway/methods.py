@@ -157,7 +157,7 @@ def refusal_for(method: str, refused: Refused) -> Refused:
     return refused
 
 
-ENDINGS = ("requested", "room-closed", "shutdown")  # of a live stream that has not failed
+ENDINGS = ("requested", "room-closed", "ended", "shutdown")  # of a live stream without a fault
 
 
 def event_for(event: dict[str, Any], room: str) -> dict[str, Any]:

@@ -152,6 +152,7 @@ package enum ContractErrors {
         .init("event-not-open", 4091, text: "The live event is not ready yet."),
         .init("event-ended", 4091, text: "The live event has ended."),
         .init("signalling-only", 4091, text: "The participant's mode is without media."),
+        .init("mode-may-not-publish", 4091, text: "The participant's mode publishes nothing."),
         .init("mode-vocabulary", 4091, text: "The room has seen the other names of modes."),
         .init("mode-is-fixed", 4091, text: "A room's mode never changes."),
         .init("role-in-use", 4091, text: "Somebody has `role`, so it must stay.", data: ["role"]),

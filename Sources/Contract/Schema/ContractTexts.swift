@@ -657,7 +657,7 @@ extension ContractTexts {
         StreamingStopped: `streaming.stopped`: nothing more is sent to the server.
         StreamingStopped.reason: `requested`, or a word such as `room-closed` or `unreachable`.
         SubscribeRights: Media that a role may receive, with upper bounds.
-        SubscribeRights.maxBitrate: Bits a second.
+        SubscribeRights.maxBitrate: Bits a second of each video, not of all together.
         SubscribeRights.maxWidth: Pixels.
         SubscribeRights.roles: Roles whose media it may receive; absent for all.
         SubscriptionAdd: Subscribes a participant to a stream, on slots of its transports.

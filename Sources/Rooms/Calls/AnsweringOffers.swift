@@ -11,7 +11,7 @@ extension Room {
         guard participant.mode != .signallingOnly else {
             throw .signallingOnly(participant.id)
         }
-        guard state != .ended else { throw .eventEnded }
+        try checkHasNotEnded()
         let present = transport(continuedBy: call, of: participant, transaction.shared)
         let transport =
             if let present {

@@ -33,7 +33,7 @@ extension Room {
         let role = call.role ?? Role.participantName
         guard settings.role(named: role) != nil else { throw .roleInvalid(role) }
         let isModerator = role == Role.moderatorName
-        guard state != .ended else { throw .eventEnded }
+        try checkHasNotEnded()
         guard !locked || isModerator && moderation.formerModerators.contains(call.participant)
         else { throw .roomLocked(name) }
         if state == .created, !isModerator {

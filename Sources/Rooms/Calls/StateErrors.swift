@@ -40,6 +40,13 @@ extension CallError {
         )
     }
 
+    static func modeMayNotPublish(_ participant: String, _ mode: Room.Mode) -> Self {
+        conflict(
+            "mode-may-not-publish",
+            "participant \"\(participant)\" is in \(mode.rawValue), which publishes nothing"
+        )
+    }
+
     static func roomLocked(_ room: String) -> Self {
         conflict("room-locked", "room \"\(room)\" is locked")
     }

@@ -56,6 +56,7 @@ extension Room {
         if let floorHolder { throw .floorHeld(by: floorHolder) }
         guard moderation.floor.isRequested(by: id) else { throw .noFloorRequest(5069, of: id) }
         guard !moderation.pending.isReleasingFloor else { throw .floorReleased }
+        try checkCanUseFloor(participant)
         moderation.floor.give(to: id)
         conclude(.grant, .granted, participant, by: actor, &transaction)
     }
@@ -131,6 +132,19 @@ extension Room {
             throw .inProcess(busy, "floor.\(step.rawValue)")
         }
         return participant
+    }
+
+    /// Checks that a participant may publish anything once it holds the floor.
+    ///
+    /// The floor adds to what mode and role allow. Somebody whom they allow nothing would keep it
+    /// from others and not be heard; a request for it keeps it from nobody.
+    private func checkCanUseFloor(_ participant: Participant) throws(CallError) {
+        guard participant.mode == .sendAndReceive else {
+            throw .modeMayNotPublish(participant.id, participant.mode)
+        }
+        guard role(of: participant).publish.allowsAny else {
+            throw .roleMayNotPublish(participant.role)
+        }
     }
 
     /// Ends a moderator's step: closes the request, announces the change and applies the rights.

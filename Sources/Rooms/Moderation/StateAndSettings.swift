@@ -28,6 +28,7 @@ extension Room {
         if next == .ended {
             // A client that is told hears of the end before its connection breaks.
             transaction.announcesFirst = true
+            endTaps(EndReason.ended, by: actor, &transaction)
             for participant in members + awaited {
                 for transport in participant.transports {
                     let name = transport.name
@@ -40,6 +41,11 @@ extension Room {
         for number in subscriptions.keys.sorted() {
             reconcile(subscription: number, &transaction)
         }
+    }
+
+    /// Checks that the room is no live event that has ended.
+    func checkHasNotEnded() throws(CallError) {
+        guard state != .ended else { throw .eventEnded }
     }
 
     /// Checks that messages may be sent and received.

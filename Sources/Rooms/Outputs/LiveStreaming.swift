@@ -56,6 +56,7 @@ extension Room {
         try check(actor, may: .stream, orElse: Self.mayNotStream)
         let target = try StreamTarget(request, schemes: transaction.shared.streaming.schemes)
         try checkStreamingInProcess()
+        try checkHasNotEnded()
         guard !streamings.contains(where: { $0.target?.url == target.url }) else {
             throw CallError(
                 code: 5122,

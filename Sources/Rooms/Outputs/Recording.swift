@@ -16,6 +16,7 @@ extension Room {
         for id in streams ?? [] { _ = try stream(id) }
         guard !isInProcess(.recordingStop) else { throw .inProcess(5035, "recording.stop") }
         guard !isInProcess(.recordingStart) else { throw .inProcess(5033, "recording.start") }
+        try checkHasNotEnded()
         guard recording == nil else {
             throw CallError(
                 code: 5034,

@@ -143,7 +143,7 @@ extension Room {
         }
     }
 
-    /// Ends all taps when the room closes.
+    /// Ends all taps, as the room or its live event ends.
     mutating func endTaps(
         _ reason: String,
         by actor: String?,

@@ -280,10 +280,7 @@ extension ReferenceRoom {
         if by != call["participant"] { try check(call, "mode") }
         let person = try target(call)
         if by == person.id, ["SEND_AND_RECV", "CONFERENCE"].contains(call["mode"]) {
-            let publish = role(person.role)?["publish"]?.members.values
-            guard publish?.contains(where: \.isGrant) == true else {
-                throw Refusal(4010, "role-may-not-publish")
-            }
+            guard mayPublishSomething(person) else { throw Refusal(4010, "role-may-not-publish") }
         }
         let named = try mode(call["mode"])
         heardOldNames = heardOldNames ?? named.isOld

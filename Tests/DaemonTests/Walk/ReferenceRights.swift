@@ -19,6 +19,11 @@ extension ReferenceRoom {
         return right?.isGrant == true && (!isLiveEvent || person.role == "moderator")
     }
 
+    /// Whether the role lets its holder send anything.
+    func mayPublishSomething(_ person: Person) -> Bool {
+        role(person.role)?["publish"]?.members.values.contains(where: \.isGrant) == true
+    }
+
     /// Whether others would see a stream of it if no host were before this one.
     private func wantsStage(_ person: Person, _ line: Line) -> Bool {
         line.sends && line.refused == nil && !line.isWithdrawn

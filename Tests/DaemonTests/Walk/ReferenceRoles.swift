@@ -285,6 +285,10 @@ extension ReferenceRoom {
             let isBeingReleased = inProcess.values.contains { $0.hasPrefix("floor.release") }
             guard hasAsked else { throw Refusal(5069, "no-floor-request") }
             guard !isBeingReleased else { throw Refusal(5069, "floor-released") }
+            guard person.mode == "SEND_AND_RECV" else {
+                throw Refusal(4091, "mode-may-not-publish")
+            }
+            guard mayPublishSomething(person) else { throw Refusal(4010, "role-may-not-publish") }
             holder = person.id
             data["code"] = 1708
             tell("floor.granted", to: to, data)

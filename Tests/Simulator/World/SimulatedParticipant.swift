@@ -77,6 +77,9 @@ final class SimulatedParticipant {
     /// Number of subscriptions; an adversary has one, and its other slots follow active speakers.
     var watchLimit: Int { isAdversary ? 1 : slots }
 
+    /// Whether it needs a lecture's floor, and may publish with it.
+    var mayTakeFloor: Bool { !isModerator && !onlyReceives && !onlyWatches }
+
     var isFree: Bool { hasJoined && !isBusy && !isUnknown && !isAdversary }
 }
 

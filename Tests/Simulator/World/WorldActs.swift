@@ -298,7 +298,7 @@ extension World {
 
     /// Gives a lecture's floor to somebody, or takes it back.
     private func passFloor(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
-        guard hall.isLecture, !seat.isModerator else { return }
+        guard hall.isLecture, seat.mayTakeFloor else { return }
         let closure = RightsLedger.Closure.floor(publisher: seat.number)
         if let holder = hall.floorHolder {
             guard holder === seat else { return }
