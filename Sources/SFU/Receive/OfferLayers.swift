@@ -83,20 +83,12 @@ extension Receiver {
         let encoding = option.target.encoding
         let cap = publications[publication].configuration.cap
         guard encodings[encoding].isLive else { return cap.admits(option) }
-        guard publications[publication].wanted & bit(of: encoding) != 0 else {
-            // As the encoding pauses, its bitrate falls.
-            return cap.admits(usual(option, at: now))
-        }
+        // While an encoding pauses, its bitrate falls below the cap.
+        let isPausing = publications[publication].wanted & bit(of: encoding) == 0
+        if isPausing, isCapped(encoding, at: now) { return false }
         guard !cap.admits(option) else { return true }
         if cap.admitsSize(of: option) { encodings[encoding].cappedAt = now }
         return false
-    }
-
-    /// Returns a layer at its usual bitrate if its encoding was above the cap by its bitrate.
-    private func usual(_ option: LayerOption, at now: Instant) -> LayerOption {
-        var option = option
-        if isCapped(option.target.encoding, at: now) { option.bitrate = option.peakBitrate }
-        return option
     }
 
     /// Whether an encoding was above the cap by its bitrate a short while ago.
@@ -313,7 +305,6 @@ extension Receiver {
         let cap = publications[publication].configuration.cap
         guard let last = encodings[encoding].lastOption else { return false }
         guard cap.admitsSize(of: last) else { return true }
-        return !cap.admits(usual(last, at: now)) && isCapped(encoding, at: now)
-            && !isLowest(encoding, of: publication)
+        return isCapped(encoding, at: now) && !isLowest(encoding, of: publication)
     }
 }
