@@ -41,10 +41,14 @@ struct SessionRecord: Sendable {
             )
         case .left(let participant):
             self.note("left", at: time, ["participant": .string(participant)])
-        case .talkers(let participants):
-            let names = participants.map { JSON.string($0) }
-            self.note("talkers", at: time, ["talkers": .array(names)])
+        case .talkers(let participants): self.note("talkers", participants, at: time)
+        case .pins(let participants): self.note("pins", participants, at: time)
         }
+    }
+
+    /// Notes a list of participants, as a member of the event's own name.
+    private mutating func note(_ type: String, _ participants: [String], at time: Double) {
+        note(type, at: time, [type: .array(participants.map { JSON.string($0) })])
     }
 
     mutating func touch() { isDirty = true }

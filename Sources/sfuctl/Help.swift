@@ -64,7 +64,7 @@ enum Help {
         Options:
           -o, --output FILE     the MP4 file to make (H.264, AAC)
           --layout grid         everybody in tiles of one size (default)
-          --layout stage        the screen, or who speaks, large, the others beneath
+          --layout stage        screen and pinned, or who speaks, large, others beneath
           --layout side-by-side the two who spoke last; or the screen and people beside it
           --size WIDTHxHEIGHT   of the picture, both even (default: 1280x720)
           --font FILE           the font of the names (default: DejaVu Sans)

@@ -174,6 +174,29 @@ import Testing
         #expect(talkers(&driver).last == ["m"])
     }
 
+    private func pins(_ driver: inout ControlDriver) -> [[String]] {
+        orders(&driver).compactMap { order in
+            if case .note(_, .pins(let names)) = order { names } else { nil }
+        }
+    }
+
+    @Test func `V-10 who is pinned is noted, and who was pinned before`() throws {
+        var driver = try driver()
+        try driver.done("recording.start", ["room": "r"])
+        try driver.done("recording.stop", ["room": "r"])
+        #expect(pins(&driver) == [])
+        try driver.done("pin.add", ["room": "r", "participants": ["a"]])
+        try driver.done("recording.start", ["room": "r"])
+        #expect(pins(&driver) == [["a"]])
+        try driver.done("pin.add", ["room": "r", "participants": ["m"]])
+        try driver.done("pin.add", ["room": "r", "participants": ["m"]])
+        #expect(pins(&driver) == [["a", "m"]])
+        try driver.done("participant.leave", ["room": "r", "participant": "a"])
+        #expect(pins(&driver) == [["m"]])
+        try driver.done("pin.remove", ["room": "r", "participants": ["m"]])
+        #expect(pins(&driver) == [[]])
+    }
+
     @Test func `only the streams asked for are recorded`() throws {
         var driver = try driver()
         let mids = try driver.offer("a", "0:audio:sendonly")

@@ -153,17 +153,19 @@ import Testing
         #expect(events.map { $0["type"] } == ["joined", "size", "muted", "unmuted"])
     }
 
-    @Test func `E-3 the record names who talks`() {
+    @Test func `E-3 V-10 the record names who talks, and who is pinned`() {
         var story = Story()
         story.recording.note(.talkers(["bob", "alice"]), at: story.now)
         story.recording.note(.talkers([]), at: story.now)
+        story.recording.note(.pins(["alice"]), at: story.now)
         story.finish()
         guard case .array(let events)? = story.session["events"] else {
             Issue.record("no events in the record")
             return
         }
-        #expect(events.map { $0["type"] } == ["joined", "talkers", "talkers"])
+        #expect(events.map { $0["type"] } == ["joined", "talkers", "talkers", "pins"])
         #expect(events[1]["talkers"] == ["bob", "alice"] && events[2]["talkers"] == [])
+        #expect(events[3]["pins"] == ["alice"])
         #expect(events[1]["time"] == .number(1_700_000_000))
     }
 

@@ -198,7 +198,16 @@ import Testing
         }
     }
 
-    @Test func `O-9 who loses such video all the same is told as ever`() throws {
+    @Test(
+        arguments: zip(
+            [VideoHold.quality, .interrupted, .role],
+            ["quality", "interrupted", "role"]
+        )
+    )
+    func `O-8 O-9 who loses such video all the same is told as ever`(
+        _ reason: VideoHold,
+        _ word: String
+    ) throws {
         var driver = try driver()
         try offer(&driver, ["audioFallback": false])
         let (camera, _) = try shown(&driver)
@@ -208,10 +217,11 @@ import Testing
         let room = try #require(driver.plane.rooms["r"]?.room)
         let subscription = try room.subscription(added.subscription.rawValue)
         let slot = try #require(room.participants["m"]?.transports[0].slots[0].id)
-        for hold in [VideoHold.quality, nil] {
+        for hold in [reason, nil] {
             driver.tell(.videoHeld(slot, subscription: subscription.number, hold))
         }
-        #expect(driver.events.map { $0.data["reason"] } == ["quality", "quality"])
+        let told = JSON.string(word)
+        #expect(driver.events.map { $0.data["reason"] } == [told, told])
         #expect(
             driver.takeEventSummaries() == [
                 "subscription.videoDisabled m", "subscription.videoEnabled m",

@@ -33,6 +33,10 @@ import Testing
         RecordedEvent(time: 1_000 + time, type: "talkers", talkers: who)
     }
 
+    private static func pins(_ time: Double, _ who: String...) -> RecordedEvent {
+        RecordedEvent(time: 1_000 + time, type: "pins", pins: who)
+    }
+
     /// A session of 20 s that began at the Unix second 1000.
     struct Story: Sendable {
         var clips: [Clip]
@@ -186,7 +190,46 @@ import Testing
         ),
     ]
 
-    @Test(arguments: stories)
+    static let pinned: [Row<Story, Looks>] = [
+        Row(
+            "those who are pinned are on the stage, side by side, whoever talks",
+            Story(
+                clips: [video("a", 0..<20), video("b", 0..<20), video("c", 0..<20)],
+                events: [pins(4, "c", "b"), talkers(8, "a"), pins(12, "b"), pins(16)],
+                layout: .stage
+            ),
+            ["0 a b c", "120 c b a", "240 c b a*", "360 b a* c", "480 a* b c"]
+        ),
+        Row(
+            "the screen and those who are pinned have the stage",
+            Story(
+                clips: [video("a", 0..<20), video("b", 0..<20), screen("a", 6..<12)],
+                events: [pins(3, "b")],
+                layout: .stage
+            ),
+            ["0 a b", "90 b a", "180 a (screen) b a", "360 b a"]
+        ),
+        Row(
+            "who is pinned without a picture leaves the stage to the talker",
+            Story(
+                clips: [video("a", 0..<20), video("b", 0..<20, gaps: [8..<12])],
+                events: [pins(4, "b")],
+                layout: .stage
+            ),
+            ["0 a b", "120 b a", "240 a (b)", "360 b a"]
+        ),
+        Row(
+            "who is pinned comes before the talkers in halves",
+            Story(
+                clips: [video("a", 0..<20), video("b", 0..<20), video("c", 0..<20)],
+                events: [pins(4, "c"), talkers(8, "b")],
+                layout: .sideBySide
+            ),
+            ["0 a b", "120 a c", "240 b* c"]
+        ),
+    ]
+
+    @Test(arguments: stories + pinned)
     func `shows who is there`(_ row: Row<Story, Looks>) {
         #expect(row.input.looks == row.output)
     }
@@ -223,10 +266,11 @@ import Testing
 @Suite struct TileLayoutTests {
     static let canvas = PixelSize(width: 1_280, height: 720)
 
-    private static func scene(_ people: Int, screens: Int = 0) -> Scene {
-        let faces = (0..<people).map { Face(participant: "p\($0)", name: "P") }
+    private static func scene(_ people: Int, screens: Int = 0, pins: Int = 0) -> Scene {
+        let faces = (0..<people).map { Face(participant: "p\($0)", name: "P", clip: $0) }
         let shared = (0..<screens).map { Face(participant: "p\($0)", name: "S", isScreen: true) }
-        return Scene(faces: faces + shared, recency: ["p19", "p18"])
+        let pinned = (0..<pins).map { "p\(17 - $0)" }
+        return Scene(faces: faces + shared, recency: ["p19", "p18"], pins: pinned)
     }
 
     static let sizes = [
@@ -237,9 +281,9 @@ import Testing
     @Test(arguments: ComposeLayout.allCases, sizes)
     func `tiles are even, apart and inside`(_ kind: ComposeLayout, _ size: PixelSize) {
         for people in 0...20 {
-            for screens in 0...2 {
+            for (screens, pins) in [(0, 0), (1, 0), (2, 0), (0, 18), (1, 18)] {
                 let tiles = TileLayout(kind: kind, size: size)
-                    .tiles(Self.scene(people, screens: screens))
+                    .tiles(Self.scene(people, screens: screens, pins: pins))
                 let rects = tiles.flatMap { [$0.picture, $0.label] }
                 for (index, rect) in rects.enumerated() {
                     let isEven = [rect.x, rect.y, rect.width, rect.height]
@@ -282,6 +326,19 @@ import Testing
         let tiles = TileLayout(kind: .grid, size: Self.canvas).tiles(Self.scene(20))
         let seen = tiles.map(\.face.participant)
         #expect(seen == (0..<14).map { "p\($0)" } + ["p18", "p19"])
+    }
+
+    @Test func `V-10 pinned participants are seen before the last speakers`() {
+        let scene = Self.scene(20, screens: 1, pins: 12)
+        func seen(_ kind: ComposeLayout) -> [String] {
+            TileLayout(kind: kind, size: Self.canvas).tiles(scene).map(\.face.participant)
+        }
+        // The screen of p0 comes first.
+        let pinned = (6...17).map { "p\($0)" }
+        #expect(seen(.grid) == ["p0", "p0"] + pinned + ["p18", "p19"])
+        let large = ["p0"] + Array(pinned.reversed().prefix(8))
+        #expect(Array(seen(.stage).prefix(9)) == large)
+        #expect(seen(.stage).count == 15)
     }
 
     @Test func `a screen is the large tile`() {

@@ -126,6 +126,7 @@ extension Room {
         if !speakers.noted.isEmpty {
             transaction.tell(worker, .tap(.note(tap.id, .talkers(speakers.noted))))
         }
+        if !pins.isEmpty { transaction.tell(worker, .tap(.note(tap.id, .pins(pins)))) }
     }
 
     /// Detaches a tap's publications and removes it; its thread keeps what it has received.
@@ -298,13 +299,14 @@ extension Room.Event {
         // One who is replaced is still in the room.
         case .left(_, reason: Room.EndReason.replaced, _): nil
         case .left(let participant, _, _): .left(participant: participant.id)
+        case .pinsChanged(let pins, _): .pins(pins)
         case .joined, .awaited, .connection, .streamCreated, .streamChanged, .streamDestroyed,
             .subscriptionConnected, .subscriptionDisconnected, .subscriptionReconnected,
             .videoDisabled, .videoEnabled, .layerChanged, .layersWanted, .stateChanged, .updated,
             .locked, .roomMuted, .approved, .denied, .participantChanged, .modeChanged,
             .roleChanged, .roleRequested, .roleDeclined, .roleExpired, .transferred,
-            .participantMuted, .floor, .pinsChanged, .talkersChanged, .moveWanted,
-            .closed, .recordingStarted, .recordingStopped, .recordingFailed, .streamingStarted,
+            .participantMuted, .floor, .talkersChanged, .moveWanted, .closed,
+            .recordingStarted, .recordingStopped, .recordingFailed, .streamingStarted,
             .streamingStopped, .streamingInterrupted, .streamingResumed, .outputStarted,
             .outputStopped:
             nil

@@ -94,6 +94,8 @@ package enum OutputNote: Hashable, Sendable {
     case left(participant: String)
     /// Active speakers now, the newest start of speech first.
     case talkers([String])
+    /// Pinned participants now, in the order of the pins.
+    case pins([String])
 }
 
 /// Report from the tap thread about a tap.

@@ -2,7 +2,7 @@
 enum ComposeLayout: String, CaseIterable, Codable, Sendable {
     /// All participants in tiles of equal size.
     case grid
-    /// The screen or the active speaker large, the others in a row below.
+    /// The screen and who is pinned, or else the active speaker, large; the others in a row below.
     case stage
     /// The last two speakers in halves; with a screen, the screen and a column of participants.
     case sideBySide = "side-by-side"

@@ -76,6 +76,7 @@ private enum Change {
     case began(Int)
     case ended(Int)
     case talkers([String])
+    case pins([String])
 
     /// Returns all changes, ordered by frame.
     static func all(
@@ -103,11 +104,14 @@ private enum Change {
         for event in session.events where event.type == "talkers" {
             add(.talkers(event.talkers ?? []), event.time - footage.origin)
         }
+        for event in session.events where event.type == "pins" {
+            add(.pins(event.pins ?? []), event.time - footage.origin)
+        }
         return changes.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 }
 
-/// Participants, clips and speakers at one moment of the session.
+/// Participants, clips, speakers and pins at one moment of the session.
 private struct SessionState {
     /// All participants that ever appear, in the order in which they joined.
     let people: [Person]
@@ -116,6 +120,7 @@ private struct SessionState {
     private var live: Set<Int> = []
     private var talking: String?
     private var recency: [String] = []
+    private var pins: [String] = []
 
     init(_ session: RecordedSession, _ footage: Footage) {
         people = Person.all(session, footage)
@@ -131,6 +136,7 @@ private struct SessionState {
         case .talkers(let talkers):
             talking = talkers.first
             recency = talkers + recency.filter { !talkers.contains($0) }
+        case .pins(let pinned): pins = pinned
         }
     }
 
@@ -164,7 +170,7 @@ private struct SessionState {
                 clip: clip
             )
         }
-        return Scene(faces: faces + shared, recency: recency)
+        return Scene(faces: faces + shared, recency: recency, pins: pins)
     }
 }
 

@@ -51,6 +51,8 @@ struct RecordedEvent: Codable, Equatable, Sendable {
     var name: String?
     /// In `talkers` events: speakers, the one who began to speak last first.
     var talkers: [String]?
+    /// In `pins` events: pinned participants, in the order of the pins.
+    var pins: [String]?
     /// In `size` events.
     var stream: String?
     var width: Int?

@@ -54,12 +54,22 @@ struct Tile: Equatable, Sendable {
     var label: PixelRect
 }
 
-/// Visible participants, and the order in which they last spoke.
+/// Visible participants, the order in which they last spoke, and who is pinned.
 struct Scene: Equatable, Sendable {
     /// Participants and screens in the order in which they appeared.
     var faces: [Face]
     /// Participants, the last speaker first.
     var recency: [String]
+    /// Pinned participants, in the order of the pins.
+    var pins: [String] = []
+
+    /// Faces of the pinned participants that have a picture, of each the screen first.
+    var pinned: [Face] {
+        pins.flatMap { id in
+            let own = faces.filter { $0.participant == id && $0.clip != nil }
+            return own.filter(\.isScreen) + own.filter { !$0.isScreen }
+        }
+    }
 }
 
 /// Division of the picture into tiles.
@@ -69,6 +79,8 @@ struct TileLayout: Sendable {
 
     /// Most tiles in a grid; with more, faces become unrecognizable.
     static let gridLimit = 16
+    /// Most pictures on a stage, as in live streams.
+    static let stageLimit = 9
     /// Most participants in the row below a stage.
     static let rowLimit = 6
     /// Most participants in the column beside a screen.
@@ -81,39 +93,51 @@ struct TileLayout: Sendable {
     private var labelHeight: Int { fontSize * 4 / 5 * 2 }
 
     func tiles(_ scene: Scene) -> [Tile] {
+        let ranking = scene.pinned.map(\.participant) + scene.recency
         let screens = scene.faces.filter(\.isScreen)
         let people = scene.faces.filter { !$0.isScreen }
         var whole = PixelRect(x: 0, y: 0, width: size.width, height: size.height)
         switch kind {
         case .grid:
-            return grid(chosen(screens + people, Self.gridLimit, scene.recency), in: whole)
+            return grid(chosen(screens + people, Self.gridLimit, ranking), in: whole)
         case .stage:
-            guard let large = screens.last ?? chosen(people, 1, scene.recency).first else {
-                return []
-            }
-            let others = chosen(people.filter { $0 != large }, Self.rowLimit, scene.recency)
-            guard !others.isEmpty else { return grid([large], in: whole) }
+            var large = stage(scene)
+            if large.isEmpty { large = chosen(people, 1, ranking) }
+            let others = chosen(people.filter { !large.contains($0) }, Self.rowLimit, ranking)
+            guard !others.isEmpty else { return grid(large, in: whole) }
             let row = whole.cutBottom(size.height * 2 / 9)
-            return [tile(large, in: whole.inset(gap))] + self.row(others, in: row)
+            return grid(large, in: whole) + self.row(others, in: row)
         case .sideBySide:
             guard let screen = screens.last else {
-                let two = chosen(people, 2, scene.recency)
-                return columns(two, in: whole)
+                return columns(chosen(people, 2, ranking), in: whole)
             }
-            let others = chosen(people, Self.columnLimit, scene.recency)
+            let others = chosen(people, Self.columnLimit, ranking)
             guard !others.isEmpty else { return grid([screen], in: whole) }
             let column = whole.cutRight(size.width / 4)
             return [tile(screen, in: whole.inset(gap))] + self.column(others, in: column)
         }
     }
 
-    /// Returns at most `limit` faces: screens first, then recent speakers, then the earliest.
+    /// Returns what a stage shows side by side, as live streams do: the newest screen, and the
+    /// pictures of all who are pinned.
+    private func stage(_ scene: Scene) -> [Face] {
+        var large: [Face] = []
+        for face in [scene.faces.last(where: \.isScreen)].compactMap(\.self) + scene.pinned
+        where large.count < Self.stageLimit && !large.contains(face) {
+            large.append(face)
+        }
+        return large
+    }
+
+    /// Returns at most `limit` faces: screens first, then those of the ranking, then the earliest.
     ///
     /// They keep their order of appearance, so that speaking does not move a tile.
-    private func chosen(_ faces: [Face], _ limit: Int, _ recency: [String]) -> [Face] {
+    private func chosen(_ faces: [Face], _ limit: Int, _ ranking: [String]) -> [Face] {
         guard faces.count > limit else { return faces }
         var ranks: [String: Int] = [:]
-        for (rank, participant) in recency.enumerated() { ranks[participant] = rank }
+        for (rank, participant) in ranking.enumerated() where ranks[participant] == nil {
+            ranks[participant] = rank
+        }
         let ranked = faces.indices.sorted { left, right in
             let (one, other) = (faces[left], faces[right])
             if one.isScreen != other.isScreen { return one.isScreen }

@@ -207,4 +207,41 @@ struct LayerFollowingTests {
         let first = call.viewer.frames.first { $0.time > 25_000_000_000 }
         #expect((first?.time ?? .max) <= 30_000_000_000)
     }
+
+    /// The microphone goes on, so the publisher has not gone.
+    @Test(arguments: Scenarios.seeds)
+    func `O-8 video that stops arriving is interrupted after three seconds, until it returns`(
+        seed: UInt64
+    ) throws {
+        var call = try call([(0, 3_000)], seed: seed, until: 5)
+        _ = call.takeVideoHolds()
+        call.faults.plant(.encoderStopped, in: 5..<12, seed: seed)
+        call.run(until: 8)
+        let early = call.takeVideoHolds()
+        #expect(early == [])
+        call.run(until: 12)
+        let holds = call.takeVideoHolds()
+        #expect(holds == [.interrupted])
+        call.run(until: 15)
+        let returned = call.takeVideoHolds()
+        #expect(returned == [nil])
+        let shown = call.viewer.frames.last?.time ?? 0
+        #expect(Double(shown) / 1e9 > 14)
+    }
+
+    @Test(arguments: Scenarios.seeds)
+    func `R-1 O-8 video of which each layer exceeds the role's cap is off for that reason`(
+        seed: UInt64
+    ) throws {
+        var call = try call([(0, 3_000)], seed: seed, until: 5)
+        _ = call.takeVideoHolds()
+        call.prefer(.none, roleCap: LayerCap(width: 160, height: 90))
+        call.run(until: 6)
+        let holds = call.takeVideoHolds()
+        #expect(holds == [.role])
+        call.prefer(.none)
+        call.run(until: 7)
+        let returned = call.takeVideoHolds()
+        #expect(returned == [nil])
+    }
 }

@@ -5,7 +5,12 @@ import RTP
 
 // Media and feedback of a call's peers.
 extension Call {
-    mutating func bind(slot: UInt32, publication: UInt32?, preference: LayerCap = .none) {
+    mutating func bind(
+        slot: UInt32,
+        publication: UInt32?,
+        preference: LayerCap = .none,
+        roleCap: LayerCap = .none
+    ) {
         var binding = publication.map {
             Binding(
                 publication: PublicationID(index: $0, generation: 1),
@@ -14,6 +19,7 @@ extension Call {
             )
         }
         binding?.preference = preference
+        binding?.roleCap = roleCap
         apply(.bind(SlotID(index: slot, generation: 1), binding))
     }
 

@@ -119,9 +119,9 @@ struct LayeredCall: ~Copyable {
     /// Seconds since the viewer subscribed.
     var second: Double { Double(call.now.nanoseconds - start) / 1e9 }
 
-    /// Sets the viewer's layer cap for the video.
-    mutating func prefer(_ preference: LayerCap) {
-        call.bind(slot: 0, publication: 1, preference: preference)
+    /// Sets the viewer's layer cap for the video, and its role's.
+    mutating func prefer(_ preference: LayerCap, roleCap: LayerCap = .none) {
+        call.bind(slot: 0, publication: 1, preference: preference, roleCap: roleCap)
     }
 
     mutating func run(until end: Double) {
