@@ -103,7 +103,7 @@ public enum TransportOffer: IPCMethod {
         public var streams: [Mid: StreamAttributes]?
         /// Whether the streams' video may be switched off to keep their audio; by default that of
         /// cameras may, and that of screens may not.
-        public var audioFallback: Bool?
+        public var audioFallback: Change<Bool>
         public var by: ParticipantID?
 
         public init(
@@ -113,7 +113,7 @@ public enum TransportOffer: IPCMethod {
             transport: TransportName? = nil,
             sources: [Mid: StreamSource]? = nil,
             streams: [Mid: StreamAttributes]? = nil,
-            audioFallback: Bool? = nil,
+            audioFallback: Change<Bool> = .keep,
             by: ParticipantID? = nil
         ) {
             self.room = room

@@ -67,16 +67,14 @@ extension ControlPlane {
     ) throws(IPCError) {
         let id = params.participant.rawValue
         var join = Room.Join(participant: id)
-        join.name = params.name?.rawValue
+        join.name = Room.Setting(params.name, \.rawValue)
         join.role = params.role?.rawValue
         join.mode = params.mode.map { Room.Mode($0.mode) }
         join.vocabulary = params.mode.map { $0.isOldName ? .old : .current }
         join.refusesTakeover = params.ifPresent == .refuse
         join.node = hostingNode(for: caller.node, in: params.room.rawValue)
         let outcome = try apply(.join(join), in: params.room)
-        if let custom = params.custom {
-            rooms.entries[params.room.rawValue]?.keep(custom.value, for: id)
-        }
+        rooms.entries[params.room.rawValue]?.apply(params.custom, to: id)
         conclude(outcome, in: params.room.rawValue, at: now) { plane in
             let name = params.room.rawValue
             guard let participant = plane.rooms[name]?.room.participants[id],
@@ -112,11 +110,7 @@ extension ControlPlane {
             by: params.by?.rawValue
         )
         let outcome = try apply(update, in: params.room)
-        switch params.custom {
-        case .keep: break
-        case .clear: rooms.entries[name]?.keep([:], for: id)
-        case .set(let custom): rooms.entries[name]?.keep(custom.value, for: id)
-        }
+        rooms.entries[name]?.apply(params.custom, to: id)
         conclude(outcome, in: name, at: now) { plane in
             guard let participant = plane.rooms[name]?.room.participants[id] else { return .none }
             let info = plane.show(participant, in: name)

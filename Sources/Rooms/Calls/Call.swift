@@ -48,7 +48,7 @@ extension Room {
 
     package struct Join: Sendable {
         package var participant: String
-        package var name: String?
+        package var name = Setting<String>.keep
         package var role: String?
         package var mode: Mode?
         package var vocabulary: ModeVocabulary?
@@ -67,7 +67,7 @@ extension Room {
         package var sources: [String: MediaSource]
         /// Changes of the attributes of the m-lines' streams, by mid.
         package var streams: [String: StreamAttributesChange] = [:]
-        package var audioFallback: Bool?
+        package var audioFallback = Setting<Bool>.keep
         package var actor: String?
         /// Place of a new transport, instead of at the participant's node, which drains.
         package var destination: Destination?
@@ -83,14 +83,12 @@ extension Room {
             participant: String,
             sdp: String,
             transport: String = Transport.defaultName,
-            sources: [String: MediaSource] = [:],
-            audioFallback: Bool? = nil
+            sources: [String: MediaSource] = [:]
         ) {
             self.participant = participant
             self.sdp = sdp
             self.transport = transport
             self.sources = sources
-            self.audioFallback = audioFallback
         }
     }
 

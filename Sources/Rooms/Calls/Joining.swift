@@ -52,7 +52,7 @@ extension Room {
         let participant = Participant(
             id: call.participant,
             birth: lifecycle.nextBirth(),
-            name: call.name,
+            name: call.name.applied(to: nil),
             role: role,
             mode: call.mode ?? .sendAndReceive,
             admitted: !settings.knock || isModerator,
@@ -88,7 +88,7 @@ extension Room {
             )
         }
         guard var participant = participants[present.id] else { return result }
-        participant.name = call.name ?? participant.name
+        participant.name = call.name.applied(to: participant.name)
         participant.connection = .none
         participant.mode = call.mode ?? participant.mode
         participant.node = call.node
