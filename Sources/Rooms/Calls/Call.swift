@@ -5,8 +5,8 @@ extension Room {
     package indirect enum Call: Sendable {
         case join(Join)
         case leave(participant: String)
-        /// Several calls at once, judged one by one.
-        case each([Call], by: String?)
+        /// A call about several participants, who are judged one by one.
+        case each([String], BulkCall, by: String?)
         case updateParticipant(String, name: Setting<String>, by: String?)
         /// Makes these the explicit subscriptions of a participant, and ends all others.
         case setSubscriptions(of: String, to: [Subscribe], by: String?)
@@ -44,6 +44,21 @@ extension Room {
         case stopStreaming(String?, by: String?)
         case startRTPForward(RTPForwardRequest, by: String?)
         case stopRTPForward(String, by: String?)
+    }
+
+    /// Call that is made about one participant or about several.
+    package enum BulkCall: Sendable {
+        case answerKnock(approve: Bool, detail: String? = nil)
+        case hardMute(Set<MediaKind>, on: Bool)
+
+        /// Returns the call about one participant.
+        package func about(_ id: String, by actor: String?) -> Call {
+            switch self {
+            case .answerKnock(let approve, let detail):
+                .answerKnock(id, approve: approve, detail: detail, by: actor)
+            case .hardMute(let media, let on): .hardMute(id, media, on: on, by: actor)
+            }
+        }
     }
 
     package struct Join: Sendable {
@@ -188,7 +203,7 @@ extension Room.Call {
     var actor: String? {
         switch self {
         case .join, .leave, .subscribe, .follow, .move: nil
-        case .each(_, let actor): actor
+        case .each(_, _, let actor): actor
         case .updateParticipant(_, _, let actor), .setSubscriptions(_, _, let actor): actor
         case .offer(let offer): offer.actor
         case .answerRoleRequest(_, let participant, _): participant
