@@ -202,7 +202,8 @@ extension Room.Call {
     /// Participant on whose behalf the call is made; `nil` for the signalling server itself.
     var actor: String? {
         switch self {
-        case .join, .leave, .subscribe, .follow, .move: nil
+        case .join, .subscribe, .follow, .move: nil
+        case .leave(let participant): participant
         case .each(_, _, let actor): actor
         case .updateParticipant(_, _, let actor), .setSubscriptions(_, _, let actor): actor
         case .offer(let offer): offer.actor

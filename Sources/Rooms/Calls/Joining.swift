@@ -65,7 +65,7 @@ extension Room {
         if participant.admitted {
             transaction.announce(.joined(participant, again: false), to: .everyone)
         } else {
-            transaction.announce(.awaited(participant), to: .only(moderators))
+            transaction.announce(.awaited(participant), to: concerned(participant.id))
         }
         return participant.admitted ? .joined : .awaited
     }
@@ -134,7 +134,7 @@ extension Room {
         remove(id, EndReason.left, &transaction)
         transaction.announce(
             .left(participant, reason: EndReason.left),
-            to: participant.admitted ? .everyone : .only(moderators)
+            to: audience(of: participant)
         )
         reconcileHosts(&transaction)
     }

@@ -24,8 +24,11 @@ extension Room {
         let previous = state
         lifecycle.state = next
         transaction.isFenced = true
-        transaction.announce(.stateChanged(next, from: previous, by: actor), to: .everyone)
+        let change = Event.stateChanged(next, from: previous, by: actor)
+        transaction.announce(change, to: .everyone)
         if next == .ended {
+            // `everyone` leaves out those who wait, and their transports close, too.
+            if !awaited.isEmpty { transaction.announce(change, to: .only(awaited.map(\.id))) }
             // A client that is told hears of the end before its connection breaks.
             transaction.announcesFirst = true
             for participant in members + awaited {
