@@ -48,7 +48,9 @@ public struct MidInfo: Codable, Hashable, Sendable {
     public var direction: MediaDirection
     /// Stream that the participant sends on this m-line.
     public var stream: StreamID?
-    /// Reason for `inactive`: a word such as `role`, `mode` or `codec`.
+    /// Reason for `inactive`: `mode` or `event-type` (those of the participant and of the room let
+    /// it send nothing here), `source` (it does not fit the kind), `codec` (sfud takes none of
+    /// those offered) or `kind` (neither audio nor video).
     public var refused: String?
 
     public init(
