@@ -350,6 +350,7 @@ import Testing
             #expect(error.details["parameter"] == .string("settings.roles[0].\(parameter)"))
         }
     }
+
     @Test func `an m-line without a codec that sfud takes is refused for that`() throws {
         var driver = ControlDriver()
         try driver.room()
