@@ -56,17 +56,22 @@ extension Room {
         }
     }
 
+    /// Checks that a caller may change the settings and the custom data of the room.
+    package func checkMayUpdate(_ actor: String?) throws(CallError) {
+        try check(
+            actor,
+            may: .update,
+            orElse: .notPermitted("updating the room needs the permission update")
+        )
+    }
+
     /// Changes the settings of an existing room; its kind is fixed.
     mutating func update(
         settings new: Settings?,
         by actor: String?,
         _ transaction: inout RoomTransaction
     ) throws(CallError) {
-        try check(
-            actor,
-            may: .update,
-            orElse: .notPermitted("updating the room needs the permission update")
-        )
+        try checkMayUpdate(actor)
         transaction.isFenced = true
         if let new { try take(new) }
         transaction.announce(.updated(by: actor), to: .everyone)
