@@ -32,6 +32,7 @@ extension KeyedDecodingContainer {
 
     /// Decodes a change of a whole number and checks its range; null clears the number.
     func change(in range: ClosedRange<Int>, _ key: Key) throws -> Change<Int> {
+        try note(.integers(range), key)
         let change = try decode(Change<Int>.self, forKey: key)
         if case .set(let value) = change, !range.contains(value) {
             throw refusal(key, "must be \(range.lowerBound) to \(range.upperBound)")

@@ -44,7 +44,7 @@ public enum MessagePublish: IPCMethod {
         /// Any JSON value, of at most 65,536 bytes and 32 levels of nesting.
         public var payload: JSON?
         public var from: ParticipantID?
-        /// Restricts delivery to these subscribers.
+        /// Restricts delivery to those of these participants who are subscribed.
         public var to: [ParticipantID]?
         /// Whether the message is kept for later subscribers.
         public var persist: Bool?

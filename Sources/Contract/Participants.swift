@@ -104,12 +104,12 @@ public enum ParticipantJoin: IPCMethod {
     public struct Params: Codable, Hashable, Sendable {
         public var room: RoomID
         public var participant: ParticipantID
-        public var name: ShortText?
+        public var name: Change<ShortText>
         /// `participant` by default.
         public var role: RoleName?
         /// `SEND_AND_RECV` by default.
         public var mode: RequestedMode?
-        public var custom: CustomItems?
+        public var custom: Change<CustomItems>
         /// `takeover` by default.
         public var ifPresent: IfPresent?
         /// Whether the result has the room's lists; `true` by default.
@@ -118,10 +118,10 @@ public enum ParticipantJoin: IPCMethod {
         public init(
             room: RoomID,
             participant: ParticipantID,
-            name: ShortText? = nil,
+            name: Change<ShortText> = .keep,
             role: RoleName? = nil,
             mode: ParticipantMode? = nil,
-            custom: CustomItems? = nil,
+            custom: Change<CustomItems> = .keep,
             ifPresent: IfPresent? = nil,
             snapshot: Bool? = nil
         ) {

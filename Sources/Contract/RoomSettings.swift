@@ -36,18 +36,25 @@ public struct RoomSettings: Codable, Hashable, Sendable {
     ///
     /// `moderator` always exists: it is inserted first if the roles lack it.
     public func merging(_ change: RoomSettingsChange) -> Self {
+        let defaults = Self()
         var merged = self
-        merged.mode = change.mode ?? mode
-        merged.knock = change.knock ?? knock
+        merged.mode = change.mode.applied(to: mode) ?? defaults.mode
+        merged.knock = change.knock.applied(to: knock) ?? defaults.knock
         merged.maxParticipants = change.maxParticipants.applied(to: maxParticipants)
-        merged.maxActiveTalkers = change.maxActiveTalkers ?? maxActiveTalkers
-        merged.autoRecord = change.autoRecord ?? autoRecord
-        merged.roles = change.roles ?? roles
-        merged.maxHosts = change.maxHosts ?? maxHosts
-        merged.protectedRoles = change.protectedRoles ?? protectedRoles
-        merged.strictModeVocabulary = change.strictModeVocabulary ?? strictModeVocabulary
-        merged.roleRequestSeconds = change.roleRequestSeconds ?? roleRequestSeconds
-        merged.strictPins = change.strictPins ?? strictPins
+        merged.maxActiveTalkers =
+            change.maxActiveTalkers.applied(to: maxActiveTalkers) ?? defaults.maxActiveTalkers
+        merged.autoRecord = change.autoRecord.applied(to: autoRecord) ?? defaults.autoRecord
+        merged.roles = change.roles.applied(to: roles) ?? defaults.roles
+        merged.maxHosts = change.maxHosts.applied(to: maxHosts) ?? defaults.maxHosts
+        merged.protectedRoles =
+            change.protectedRoles.applied(to: protectedRoles) ?? defaults.protectedRoles
+        merged.strictModeVocabulary =
+            change.strictModeVocabulary.applied(to: strictModeVocabulary)
+            ?? defaults.strictModeVocabulary
+        merged.roleRequestSeconds =
+            change.roleRequestSeconds.applied(to: roleRequestSeconds)
+            ?? defaults.roleRequestSeconds
+        merged.strictPins = change.strictPins.applied(to: strictPins) ?? defaults.strictPins
         merged.emptySeconds = change.emptySeconds.applied(to: emptySeconds)
         merged.disconnectedSeconds = change.disconnectedSeconds.applied(to: disconnectedSeconds)
         if merged.role(.moderator) == nil { merged.roles.insert(.moderator, at: 0) }
@@ -66,45 +73,47 @@ public enum RoomMode: String, Codable, Hashable, Sendable, CaseIterable {
     public var isLiveEvent: Bool { self == .singleHost || self == .singleHostAudioOnly }
 }
 
-/// Changes to settings; an absent member keeps its value or default.
+/// Changes to settings: an absent member keeps its value or default, and `null` brings the default
+/// back.
 public struct RoomSettingsChange: Codable, Hashable, Sendable {
-    public var mode: RoomMode?
-    public var knock: Bool?
+    public var mode = Change<RoomMode>.keep
+    public var knock = Change<Bool>.keep
     public var maxParticipants = Change<Int>.keep
-    public var maxActiveTalkers: Int?
-    public var autoRecord: Bool?
-    public var roles: [Role]?
-    public var maxHosts: Int?
-    public var protectedRoles: [RoleName]?
-    public var strictModeVocabulary: Bool?
-    public var roleRequestSeconds: Int?
-    public var strictPins: Bool?
+    public var maxActiveTalkers = Change<Int>.keep
+    public var autoRecord = Change<Bool>.keep
+    public var roles = Change<[Role]>.keep
+    public var maxHosts = Change<Int>.keep
+    public var protectedRoles = Change<[RoleName]>.keep
+    public var strictModeVocabulary = Change<Bool>.keep
+    public var roleRequestSeconds = Change<Int>.keep
+    public var strictPins = Change<Bool>.keep
     /// `null` stands for never.
     public var emptySeconds = Change<Int>.keep
+    /// `null` stands for never.
     public var disconnectedSeconds = Change<Int>.keep
 
     public init() {}
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        mode = try container.decodeIfPresent(RoomMode.self, forKey: .mode)
-        knock = try container.decodeIfPresent(Bool.self, forKey: .knock)
+        mode = try container.decode(Change<RoomMode>.self, forKey: .mode)
+        knock = try container.decode(Change<Bool>.self, forKey: .knock)
         maxParticipants = try container.change(in: 1...100_000, .maxParticipants)
-        maxActiveTalkers = try container.integer(in: 1...100, .maxActiveTalkers)
-        autoRecord = try container.decodeIfPresent(Bool.self, forKey: .autoRecord)
+        maxActiveTalkers = try container.change(in: 1...100, .maxActiveTalkers)
+        autoRecord = try container.decode(Change<Bool>.self, forKey: .autoRecord)
         try container.note(.count(0...Role.countLimit), .roles)
-        roles = try container.decodeIfPresent([Role].self, forKey: .roles)
-        maxHosts = try container.integer(in: 1...100, .maxHosts)
-        protectedRoles = try container.decodeIfPresent([RoleName].self, forKey: .protectedRoles)
-        strictModeVocabulary = try container.decodeIfPresent(
-            Bool.self,
+        roles = try container.decode(Change<[Role]>.self, forKey: .roles)
+        maxHosts = try container.change(in: 1...100, .maxHosts)
+        protectedRoles = try container.decode(Change<[RoleName]>.self, forKey: .protectedRoles)
+        strictModeVocabulary = try container.decode(
+            Change<Bool>.self,
             forKey: .strictModeVocabulary
         )
-        roleRequestSeconds = try container.integer(in: 1...86_400, .roleRequestSeconds)
-        strictPins = try container.decodeIfPresent(Bool.self, forKey: .strictPins)
+        roleRequestSeconds = try container.change(in: 1...86_400, .roleRequestSeconds)
+        strictPins = try container.decode(Change<Bool>.self, forKey: .strictPins)
         emptySeconds = try container.change(in: 1...86_400, .emptySeconds)
         disconnectedSeconds = try container.change(in: 1...86_400, .disconnectedSeconds)
-        guard let roles else { return }
+        guard case .set(let roles) = self.roles else { return }
         guard roles.count <= Role.countLimit else {
             throw container.refusal(.roles, "has more than \(Role.countLimit) elements")
         }

@@ -10,6 +10,9 @@ public struct SessionInfo: Codable, Hashable, Sendable {
     public var freezes = SessionFreezes()
     /// Milliseconds; `nil` if it sent no report on media that it received.
     public var roundTripTime: MeanAndWorst?
+    /// Estimate of what the path to it carries, in bits a second, whose worst is the lowest; `nil`
+    /// if no limit was known at any report on media that it received.
+    public var estimate: MeanAndWorst?
 
     public init(duration: Double) { self.duration = duration }
 }

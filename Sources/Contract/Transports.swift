@@ -48,7 +48,9 @@ public struct MidInfo: Codable, Hashable, Sendable {
     public var direction: MediaDirection
     /// Stream that the participant sends on this m-line.
     public var stream: StreamID?
-    /// Reason for `inactive`: a word such as `role`, `mode` or `codec`.
+    /// Reason for `inactive`: `mode` or `event-type` (those of the participant and of the room let
+    /// it send nothing here), `source` (it does not fit the kind), `codec` (sfud takes none of
+    /// those offered) or `kind` (neither audio nor video).
     public var refused: String?
 
     public init(
@@ -103,7 +105,7 @@ public enum TransportOffer: IPCMethod {
         public var streams: [Mid: StreamAttributes]?
         /// Whether the streams' video may be switched off to keep their audio; by default that of
         /// cameras may, and that of screens may not.
-        public var audioFallback: Bool?
+        public var audioFallback: Change<Bool>
         public var by: ParticipantID?
 
         public init(
@@ -113,7 +115,7 @@ public enum TransportOffer: IPCMethod {
             transport: TransportName? = nil,
             sources: [Mid: StreamSource]? = nil,
             streams: [Mid: StreamAttributes]? = nil,
-            audioFallback: Bool? = nil,
+            audioFallback: Change<Bool> = .keep,
             by: ParticipantID? = nil
         ) {
             self.room = room

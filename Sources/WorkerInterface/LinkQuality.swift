@@ -3,6 +3,8 @@ package struct Spread: Hashable, Sendable, BitwiseCopyable, Codable {
     private var count: UInt64 = 0
     private var sum = 0.0
     package private(set) var worst = 0.0
+    /// Lowest of all values, which is the worst of a rate; `nil` before the first.
+    package private(set) var lowest: Double?
 
     package init() {}
 
@@ -14,12 +16,14 @@ package struct Spread: Hashable, Sendable, BitwiseCopyable, Codable {
         count &+= 1
         sum += value
         worst = max(worst, value)
+        lowest = min(lowest ?? value, value)
     }
 
     package static func += (total: inout Self, other: Self) {
         total.count &+= other.count
         total.sum += other.sum
         total.worst = max(total.worst, other.worst)
+        if let lowest = other.lowest { total.lowest = min(total.lowest ?? lowest, lowest) }
     }
 }
 
@@ -52,15 +56,31 @@ package struct LinkQuality: Hashable, Sendable, BitwiseCopyable, Codable {
     package var sent = Direction()
     /// Round-trip time, in seconds.
     package var roundTrip = Spread()
+    /// Estimate of what the path to the peer carries, in bits a second, at the peer's reports.
+    ///
+    /// `nil` without one, and in what an earlier release has saved.
+    package private(set) var estimate: Spread?
     /// Freezes of the video sent to the peer.
     package var freezes = FreezeTotals()
 
     package init() {}
+
+    /// Adds an estimate, in bits a second.
+    package mutating func add(estimate bitsPerSecond: Int) {
+        var spread = estimate ?? Spread()
+        spread.add(Double(bitsPerSecond))
+        estimate = spread
+    }
 
     package static func += (total: inout Self, other: Self) {
         total.freezes += other.freezes
         total.received += other.received
         total.sent += other.sent
         total.roundTrip += other.roundTrip
+        if let estimate = other.estimate {
+            var sum = total.estimate ?? Spread()
+            sum += estimate
+            total.estimate = sum
+        }
     }
 }

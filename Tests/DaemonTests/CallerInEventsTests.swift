@@ -40,6 +40,7 @@ import Testing
     /// Methods that participants call for themselves, without `by`.
     private static let own: Set = [
         "floor.request", "floor.cancel", "floor.finish", "role.accept", "role.decline",
+        "participant.leave",
     ]
 
     @Test(arguments: rows)

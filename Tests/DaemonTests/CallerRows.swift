@@ -116,6 +116,21 @@ extension CallerRow {
             tells: ["floor.cancelled", "participant.left"]
         ),
         Self(
+            "participant.leave",
+            ["participant": "a"],
+            by: "a",
+            before: call("pin.add", ["participants": ["a"]]),
+            tells: ["participant.left", "pins.changed", "stream.destroyed", "talkers.changed"]
+        ),
+        Self(
+            "participant.leave",
+            ["participant": "v"],
+            by: "v",
+            in: ["mode": "lecture"],
+            before: call("floor.request", ["participant": "v"]),
+            tells: ["floor.cancelled", "participant.left"]
+        ),
+        Self(
             "participant.update",
             ["participant": "a", "name": "A"],
             tells: ["participant.changed"]

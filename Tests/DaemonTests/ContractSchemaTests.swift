@@ -108,6 +108,7 @@ import Testing
             path: ["RoomSettingsChange", "properties", "maxHosts"],
             expected: [
                 "type": ["integer", "null"], "format": "int64", "minimum": 1, "maximum": 100,
+                "x-null": "clears",
             ]
         ),
         Shape(

@@ -96,6 +96,23 @@ import Testing
         for step in steps { try step(&driver) }
     }
 
+    @Test func `a caller's right is judged before the limits of the settings`() throws {
+        var limits = ControlLimits()
+        limits.rolesPerRoom = 1
+        var driver = ControlDriver(limits: limits)
+        try driver.room("r", ["roles": []])
+        try driver.join("m", ["role": "moderator"])
+        let tooMany: JSON = ["roles": [["name": "a"], ["name": "b"]]]
+        for (by, code) in [("x", 4005), ("m", 4029)] {
+            let params: JSON = ["room": "r", "settings": tooMany, "by": .string(by)]
+            guard case .failure(let error) = driver.call("room.update", params) else {
+                Issue.record("not refused")
+                continue
+            }
+            #expect(error.code == code)
+        }
+    }
+
     @Test func `roles and topics are bounded, and told by name`() throws {
         var limits = ControlLimits()
         limits.rolesPerRoom = 4

@@ -204,6 +204,22 @@ import Testing
         #expect(driver.plane.shared.identifiers[0].transports.used == 0)
     }
 
+    @Test func `L-9 an ended event tells those who still wait, too`() throws {
+        var driver = ControlDriver()
+        try driver.room("r", ["mode": "single_host", "knock": true])
+        try driver.join("h", ["role": "moderator"])
+        try driver.done("room.setState", ["room": "r", "state": "ready"])
+        try driver.join("k")
+        try driver.offer("k", "0:audio:recvonly")
+        let transport = try driver.transport("k")
+        driver.events = []
+        driver.commands = []
+        try driver.done("room.setState", ["room": "r", "state": "ended", "by": "h"])
+        #expect(driver.events.allSatisfy { $0.data["by"] == "h" && $0.data["current"] == "ended" })
+        #expect(driver.takeEventSummaries() == ["room.stateChanged all", "room.stateChanged k"])
+        #expect(driver.takeCommands().contains(.close(transport)))
+    }
+
     @Test func `L-9 a room that is closed meanwhile loses nothing`() throws {
         var driver = ControlDriver()
         try driver.room("r", ["mode": "single_host"])

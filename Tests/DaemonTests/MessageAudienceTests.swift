@@ -14,6 +14,25 @@ import Testing
 
     private static let publish: JSON = ["room": "r", "topic": "chat", "message": "x"]
 
+    @Test func `of those named the subscribers get it, and nobody may be unknown`() throws {
+        var driver = try ControlDriver.moderated()
+        try driver.done("message.subscribe", topic("a"))
+        let rows: [(to: JSON, code: Int?)] = [
+            (["a", "b"], nil), (["x"], 4005), (["a", "x"], 4005),
+        ]
+        for (to, code) in rows {
+            let message: JSON = ["room": "r", "topic": "chat", "message": "hi", "to": to]
+            driver.events = []
+            switch driver.call("message.publish", message) {
+            case .success:
+                #expect(code == nil && driver.takeEventSummaries() == ["message.received a"])
+            case .failure(let error):
+                #expect(error.code == code && error.message.contains("\"x\""))
+                #expect(driver.takeEvents() == [])
+            }
+        }
+    }
+
     @Test func `a join does not have all members looked at again`() throws {
         var driver = ControlDriver()
         try driver.room()

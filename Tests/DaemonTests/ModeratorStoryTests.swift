@@ -195,7 +195,9 @@ import WorkerInterface
         var driver = try ControlDriver.moderated(["knock": true], people: [])
         try driver.join("w")
         try driver.join("x")
-        #expect(driver.takeEventSummaries() == ["participant.awaited m", "participant.awaited m"])
+        #expect(
+            driver.takeEventSummaries() == ["participant.awaited w,m", "participant.awaited x,m"]
+        )
         let mids = try driver.offer("w", "0:audio:sendonly")
         #expect(mids[0].refused == nil && mids[0].stream == nil)
         #expect(driver.takeGates() == [false])
@@ -228,6 +230,9 @@ import WorkerInterface
                 "participant.modeChanged w,m", "participant.roleChanged w,m",
             ]
         )
+        try driver.done("participant.leave", ["room": "r", "participant": "w"])
+        #expect(driver.events.map { $0.data["by"] } == ["w"])
+        #expect(driver.takeEventSummaries() == ["participant.left w,m"])
     }
 
     @Test func `E-16 who was denied leaves nothing behind`() throws {
@@ -355,7 +360,7 @@ import WorkerInterface
         try driver.done("participant.leave", ["room": "r", "participant": "b"])
         #expect(
             driver.takeEventSummaries() == [
-                "floor.finished m", "participant.left all", "floor.cancelled m",
+                "floor.finished a,m", "participant.left all", "floor.cancelled b,m",
                 "participant.left all",
             ]
         )

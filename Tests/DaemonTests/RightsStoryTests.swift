@@ -350,4 +350,18 @@ import Testing
             #expect(error.details["parameter"] == .string("settings.roles[0].\(parameter)"))
         }
     }
+
+    @Test func `an m-line without a codec that sfud takes is refused for that`() throws {
+        var driver = ControlDriver()
+        try driver.room()
+        try driver.join("a")
+        let sdp = TestOffer(["0:audio:sendonly", "1:video:sendonly"]).text
+            .replacing("opus/48000/2", with: "PCMU/8000")
+        let params: JSON = ["room": "r", "participant": "a", "sdp": .string(sdp)]
+        let mids = try driver.done("transport.offer", params)
+            .decode(TransportOffer.Result.self).mids
+        #expect(mids.map(\.refused) == ["codec", nil])
+        #expect(mids[0].direction == .inactive && mids[0].stream == nil)
+        #expect(mids[1].stream != nil)
+    }
 }

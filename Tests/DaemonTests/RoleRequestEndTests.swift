@@ -21,13 +21,13 @@ import Testing
             testDescription: "the target leaves",
             method: "participant.leave",
             params: ["participant": "a"],
-            told: ["target-left m"]
+            told: ["target-left m by a"]
         ),
         RequestEnd(
             testDescription: "the requester leaves",
             method: "participant.leave",
             params: ["participant": "m"],
-            told: ["requester-left a"]
+            told: ["requester-left a by m"]
         ),
         RequestEnd(
             testDescription: "the requester is dropped",

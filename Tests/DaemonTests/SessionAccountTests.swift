@@ -159,8 +159,9 @@ import Testing
     }
 
     /// Returns what a worker tells of a transport's path.
-    private func quality(roundTrip: Double, lost: UInt8) -> LinkQuality {
+    private func quality(roundTrip: Double, lost: UInt8, estimate: Int? = nil) -> LinkQuality {
         var quality = LinkQuality()
+        if let estimate { quality.add(estimate: estimate) }
         quality.roundTrip.add(roundTrip)
         quality.sent.add(fractionLost: lost, jitter: 480, clockRate: 48_000)
         quality.received.add(fractionLost: 0, jitter: 900, clockRate: 90_000)
@@ -172,7 +173,7 @@ import Testing
         driver.holdsFences = true
         let old = try driver.transport("b")
         driver.send("participant.join", ["room": "r", "participant": "b"])
-        driver.tell(.closed(old, quality(roundTrip: 0.020, lost: 64)))
+        driver.tell(.closed(old, quality(roundTrip: 0.020, lost: 64, estimate: 2_000_000)))
         driver.fence()
         driver.holdsFences = false
         try driver.offer("b", "0:audio:recvonly")
@@ -181,11 +182,12 @@ import Testing
         driver.events = []
         let new = try driver.transport("b")
         driver.send("participant.leave", ["room": "r", "participant": "b"])
-        driver.tell(.closed(new, quality(roundTrip: 0.060, lost: 0)))
+        driver.tell(.closed(new, quality(roundTrip: 0.060, lost: 0, estimate: 500_000)))
         #expect(driver.events.isEmpty)
         driver.fence()
         let viewer = try session(of: "b", &driver)
         #expect(viewer.roundTripTime == MeanAndWorst(mean: 40, worst: 60))
+        #expect(viewer.estimate == MeanAndWorst(mean: 1_250_000, worst: 500_000))
         #expect(viewer.received.fractionLost == MeanAndWorst(mean: 0.125, worst: 0.25))
         #expect(viewer.received.jitter == MeanAndWorst(mean: 10, worst: 10))
         #expect(viewer.sent.jitter == MeanAndWorst(mean: 10, worst: 10))
@@ -204,6 +206,7 @@ import Testing
         driver.fence()
         let viewer = try session(of: "b", &driver)
         #expect(viewer.roundTripTime == MeanAndWorst(mean: 20, worst: 20))
+        #expect(viewer.estimate == nil)
     }
 
     @Test func `the quality of somebody's transport is not his namesake's`() throws {

@@ -100,6 +100,26 @@ import Testing
         #expect(driver.plane.workerRequests.feeds.count == 0)
     }
 
+    @Test func `who waits to be let in has statistics, too`() throws {
+        var driver = ControlDriver()
+        try driver.room("r", ["knock": true])
+        try driver.join("k")
+        try driver.offer("k", "0:audio:sendonly")
+        for params in [["room": "r"], ["room": "r", "participant": "k"]] as [JSON] {
+            let id = driver.send("stats.get", params)
+            answer(&driver)
+            let reply = try #require(try driver.replies[id]?.get())
+            let transports = try reply.decode(StatsGet.Result.self).transports
+            #expect(transports.map(\.participant) == ["k"])
+            #expect(transports.first?.estimate == 2_000_000)
+        }
+        try driver.done("stats.subscribe", ["seconds": 1])
+        wait(100, &driver)
+        let event = try #require(driver.takeStatistics().first?.event)
+        let stats = try #require(try event.data(as: RoomStats.self))
+        #expect(stats.transports.map(\.participant) == ["k"])
+    }
+
     @Test func `an answer that comes after the end is ignored`() throws {
         var driver = ControlDriver()
         try driver.room()

@@ -229,6 +229,17 @@ import Testing
         )
     }
 
+    @Test func `O-9 null takes back what was said of all streams`() throws {
+        var driver = try driver()
+        try offer(&driver, ["audioFallback": false])
+        try offer(&driver, [:])
+        var (camera, screen) = try shown(&driver)
+        #expect(!camera.audioFallback && !screen.audioFallback)
+        try offer(&driver, ["audioFallback": .null])
+        (camera, screen) = try shown(&driver)
+        #expect(camera.audioFallback && !screen.audioFallback)
+    }
+
     @Test func `O-9 a change reaches who watches already`() throws {
         var driver = try driver()
         try offer(&driver, [:])

@@ -41,6 +41,33 @@ import Testing
         #expect(error.code == row.code && driver.takeEvents() == [])
     }
 
+    /// Calls that concern nobody, with the code for a caller without the permission.
+    static let idle: [(method: String, params: [String: JSON], code: Int)] = [
+        ("participant.approve", ["participants": "all"], 4010),
+        ("participant.approve", ["participants": []], 4010),
+        ("participant.deny", ["participants": "all"], 4010),
+        ("participant.hardMute", ["participants": [], "media": ["audio"]], 5009),
+        ("participant.hardMute", ["participants": [], "media": ["video"]], 5011),
+        ("participant.hardUnmute", ["participants": [], "media": ["audio"]], 5010),
+    ]
+
+    @Test(arguments: idle.indices)
+    func `a caller needs the permission though the call concerns nobody`(_ index: Int) throws {
+        let row = Self.idle[index]
+        var driver = try ControlDriver.moderated(people: ["a"])
+        let params = row.params.merging(["room": "r"]) { $1 }
+        let viewer = JSON.object(params.merging(["by": "a"]) { $1 })
+        guard case .failure(let error) = driver.call(row.method, viewer) else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(error.code == row.code && error.reason == "not-permitted")
+        for by in ["m", .null] as [JSON] {
+            let allowed = JSON.object(params.merging(["by": by]) { $1 })
+            #expect(try driver.done(row.method, allowed)["results"] == .array([]))
+        }
+    }
+
     @Test func `E-17 of several each has an answer of its own`() throws {
         var driver = try ControlDriver.moderated(people: ["a"])
         try driver.done("room.update", ["room": "r", "settings": ["knock": true]])

@@ -245,6 +245,7 @@ struct NegotiationTests {
         let answer = try bench.answer(offer)
         #expect(AnswerInvariants(offer: offer.text, answer: answer.sdp).violations == [])
         #expect(answer.media.map(\.isRejected) == [true, false, true, true, true])
+        #expect(answer.media.map(\.lacksCodec) == [false, false, true, false, false])
         #expect(answer.sdp.contains("m=application 0 UDP/DTLS/SCTP webrtc-datachannel\r\n"))
         #expect(answer.sdp.contains("a=group:BUNDLE 1\r\n"))
 

@@ -63,6 +63,7 @@ import Testing
         }
         #expect(register.listedNames == ["a", "b", "d"])
         #expect(register.unlisted.map(\.birth) == [3])
+        #expect(register.allNames(after: 1).map { $0.name } == ["b", "c", "d"])
         register["c"]?.isListed = true
         register["a"] = nil
         #expect(register.listed.map(\.birth) == [2, 3, 4])

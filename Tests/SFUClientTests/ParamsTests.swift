@@ -378,23 +378,4 @@ extension MethodRow {
             #expect(requested?.isOldName == isOld)
         }
     }
-
-    @Test func `settings fill in their defaults, and moderator always exists`() throws {
-        let none = RoomSettings().merging(RoomSettingsChange())
-        #expect(none == RoomSettings())
-        #expect(none.roles.map(\.name) == [.moderator, .participant, .viewer])
-        let params: JSON = ["room": "r", "settings": ["roles": [["name": "guest"]]]]
-        let change = try params.decodeParams(RoomCreate.Params.self).settings
-        let merged = RoomSettings().merging(change ?? RoomSettingsChange())
-        #expect(merged.roles.map(\.name) == [.moderator, "guest"])
-        #expect(merged.role("guest")?.publish == PublishRights())
-    }
-
-    @Test func `a name that stands twice in roles is refused`() {
-        let params: JSON = ["room": "r", "settings": ["roles": [["name": "a"], ["name": "a"]]]]
-        let refusal = #expect(throws: IPCError.self) {
-            _ = try params.decodeParams(RoomCreate.Params.self)
-        }
-        #expect(refusal?.details["parameter"] == "settings.roles")
-    }
 }

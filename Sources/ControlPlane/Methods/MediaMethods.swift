@@ -80,7 +80,7 @@ extension ControlPlane {
         for (mid, attributes) in params.streams ?? [:] {
             offer.streams[mid.rawValue] = Room.StreamAttributesChange(attributes)
         }
-        offer.audioFallback = params.audioFallback
+        offer.audioFallback = Room.Setting(params.audioFallback) { $0 }
         offer.actor = params.by?.rawValue
         offer.destination = detour(of: offer.participant, in: params.room.rawValue)
         try call(.offer(offer), in: params.room, for: caller, at: now) { outcome, _ in

@@ -44,6 +44,9 @@ extension ControlPlane {
         if let sender = params.from, try !member(sender, of: params.room).admitted {
             throw IPCError(.awaitsApproval(4010, sender.rawValue))
         }
+        if let unknown = params.to?.first(where: { members[$0.rawValue] == nil }) {
+            _ = try member(unknown, of: params.room)
+        }
         try checkIsOpenForMessages(params.room)
         if params.persist == true,
             rooms.entries[name]?.messages.hasRoom(for: params.topic) == false

@@ -31,16 +31,29 @@ extension Method {
             try plane.update(params, for: caller, at: now)
         },
         Method(ParticipantApprove.self) { plane, params, caller, now throws(IPCError) in
-            let actor = params.by?.rawValue
-            try plane.call(params.targets, in: params.room, by: actor, for: caller, at: now) {
-                .answerKnock($0, approve: true, by: actor)
-            }
+            let approve = Room.BulkCall.answerKnock(approve: true)
+            try plane.call(
+                approve,
+                about: params.targets,
+                in: params.room,
+                by: params.by,
+                for: caller,
+                at: now
+            )
         },
         Method(ParticipantDeny.self) { plane, params, caller, now throws(IPCError) in
-            let (actor, detail) = (params.by?.rawValue, params.detail?.rawValue)
-            try plane.call(params.targets, in: params.room, by: actor, for: caller, at: now) {
-                .answerKnock($0, approve: false, detail: detail, by: actor)
-            }
+            let deny = Room.BulkCall.answerKnock(
+                approve: false,
+                detail: params.detail?.rawValue
+            )
+            try plane.call(
+                deny,
+                about: params.targets,
+                in: params.room,
+                by: params.by,
+                for: caller,
+                at: now
+            )
         },
         Method(ParticipantSetMode.self, in: \.room) { params in
             .setMode(
@@ -67,16 +80,14 @@ extension ControlPlane {
     ) throws(IPCError) {
         let id = params.participant.rawValue
         var join = Room.Join(participant: id)
-        join.name = params.name?.rawValue
+        join.name = Room.Setting(params.name, \.rawValue)
         join.role = params.role?.rawValue
         join.mode = params.mode.map { Room.Mode($0.mode) }
         join.vocabulary = params.mode.map { $0.isOldName ? .old : .current }
         join.refusesTakeover = params.ifPresent == .refuse
         join.node = hostingNode(for: caller.node, in: params.room.rawValue)
         let outcome = try apply(.join(join), in: params.room)
-        if let custom = params.custom {
-            rooms.entries[params.room.rawValue]?.keep(custom.value, for: id)
-        }
+        rooms.entries[params.room.rawValue]?.apply(params.custom, to: id)
         conclude(outcome, in: params.room.rawValue, at: now) { plane in
             let name = params.room.rawValue
             guard let participant = plane.rooms[name]?.room.participants[id],
@@ -112,11 +123,7 @@ extension ControlPlane {
             by: params.by?.rawValue
         )
         let outcome = try apply(update, in: params.room)
-        switch params.custom {
-        case .keep: break
-        case .clear: rooms.entries[name]?.keep([:], for: id)
-        case .set(let custom): rooms.entries[name]?.keep(custom.value, for: id)
-        }
+        rooms.entries[name]?.apply(params.custom, to: id)
         conclude(outcome, in: name, at: now) { plane in
             guard let participant = plane.rooms[name]?.room.participants[id] else { return .none }
             let info = plane.show(participant, in: name)
@@ -134,29 +141,36 @@ extension ControlPlane {
         for caller: Caller,
         at now: Instant
     ) throws(IPCError) {
-        let (kinds, actor) = (Set(params.media.map(MediaKind.init)), params.by?.rawValue)
-        try call(params.targets, in: params.room, by: actor, for: caller, at: now) {
-            .hardMute($0, kinds, on: on, by: actor)
-        }
+        let kinds = Set(params.media.map(MediaKind.init))
+        try call(
+            .hardMute(kinds, on: on),
+            about: params.targets,
+            in: params.room,
+            by: params.by,
+            for: caller,
+            at: now
+        )
     }
 
-    /// Makes a call for one participant, or for several and answers for each of them.
+    /// Makes a call about one participant, or about several and answers for each of them.
     fileprivate mutating func call(
-        _ targets: Targets,
+        _ bulk: Room.BulkCall,
+        about targets: Targets,
         in room: RoomID,
-        by actor: String?,
+        by actor: ParticipantID?,
         for caller: Caller,
-        at now: Instant,
-        _ makeCall: (String) -> Room.Call
+        at now: Instant
     ) throws(IPCError) {
+        let actor = actor?.rawValue
         let ids: [String]
         switch targets {
         case .one(let participant):
-            return try call(makeCall(participant.rawValue), in: room, for: caller, at: now)
+            let single = bulk.about(participant.rawValue, by: actor)
+            return try call(single, in: room, for: caller, at: now)
         case .several(let participants): ids = participants.map(\.rawValue)
         case .allAwaited: ids = try entry(room).room.awaited.prefix(Targets.countLimit).map(\.id)
         }
-        let outcome = try apply(.each(ids.map(makeCall), by: actor), in: room)
+        let outcome = try apply(.each(ids, bulk, by: actor), in: room)
         guard case .each(let results) = outcome.result else { return }
         let answers = zip(ids, results).map { id, result in
             TargetResult(participant: ParticipantID(id), error: result.refusal)

@@ -101,6 +101,12 @@ extension ControlPlane {
         at now: Instant
     ) throws(IPCError) {
         let entry = try entry(params.room)
+        // The limits of settings are judged behind the caller's right to change them.
+        do throws(CallError) {
+            try entry.room.checkMayUpdate(params.by?.rawValue)
+        } catch {
+            throw IPCError(error)
+        }
         let merged = params.settings.map(entry.settings.merging)
         if let merged { try check(merged) }
         let update = Room.Call.update(

@@ -250,13 +250,13 @@ private struct PartPicker {
         // A room counts even if there is nothing in it: a turn also ends after many of these.
         entries += 1
         guard entries < StatisticsFeeds.entriesPerTurn else { return false }
-        guard let room = table[name]?.room, birth > 0 || room.participants.listedCount > 0 else {
+        guard let room = table[name]?.room, birth > 0 || !room.participants.isEmpty else {
             position = StatisticsFeeds.Position(room: name, participant: nil, part: 0)
             return true
         }
         var part = StatisticsFeeds.Part(room: name, number: number)
         var last = birth
-        for (id, birth) in room.participants.names(listed: true, after: birth) {
+        for (id, birth) in room.participants.allNames(after: birth) {
             let weight = room.participants[id]?.statisticsEntries ?? 0
             guard
                 entries + weight <= StatisticsFeeds.entriesPerTurn

@@ -180,8 +180,13 @@ struct RoomEntry {
         )
     }
 
-    mutating func keep(_ custom: JSON, for participant: String) {
-        customs[participant] = custom
+    /// Changes a participant's custom data; `null` makes it an empty object.
+    mutating func apply(_ change: Change<CustomItems>, to participant: String) {
+        switch change {
+        case .keep: return
+        case .clear: customs[participant] = .object([:])
+        case .set(let custom): customs[participant] = custom.value
+        }
         stale.insert(participant)
     }
 

@@ -45,7 +45,7 @@ struct RoomStatistics {
         var (count, bytes, last) = (0, 0, UInt64(0))
         let after = (try? Page.cursor(params.after)) ?? 0
         let limit = params.limit?.rawValue ?? PageLimit.range.upperBound
-        for (name, birth) in room.participants.names(listed: true, after: after)
+        for (name, birth) in room.participants.allNames(after: after)
         where params.participant.map({ $0.rawValue == name }) ?? true {
             guard let participant = room.participants[name] else { continue }
             let found = result(of: participant, params.subscription?.rawValue)

@@ -91,6 +91,7 @@ extension SessionInfo {
         sent.take(quality.received)
         received.take(quality.sent)
         roundTripTime = MeanAndWorst(quality.roundTrip, times: 1_000)
+        estimate = MeanAndWorst(lowestOf: quality.estimate)
         freezes.count = Int(clamping: quality.freezes.all.count)
         freezes.seconds = Self.rounded(quality.freezes.all.seconds)
         freezes.hops = HopFreezes.list(quality.freezes)
@@ -121,5 +122,12 @@ extension MeanAndWorst {
             mean: SessionInfo.rounded(mean * factor),
             worst: SessionInfo.rounded(spread.worst * factor)
         )
+    }
+
+    /// Takes the lowest value for the worst, in whole numbers; returns `nil` if there are no
+    /// values.
+    fileprivate init?(lowestOf spread: Spread?) {
+        guard let mean = spread?.mean, let lowest = spread?.lowest else { return nil }
+        self.init(mean: mean.rounded(), worst: lowest.rounded())
     }
 }

@@ -301,7 +301,7 @@ extension Room {
                 mid: media.mid,
                 kind: media.kind,
                 direction: media.direction,
-                refused: media.refused
+                refused: media.refused ?? (media.lacksCodec ? "codec" : nil)
             )
             if let track = tracks.first(where: { $0.publication == media.publication }),
                 !track.withdrawn,

@@ -5,8 +5,8 @@ extension Room {
     package indirect enum Call: Sendable {
         case join(Join)
         case leave(participant: String)
-        /// Several calls at once, judged one by one.
-        case each([Call], by: String?)
+        /// A call about several participants, who are judged one by one.
+        case each([String], BulkCall, by: String?)
         case updateParticipant(String, name: Setting<String>, by: String?)
         /// Makes these the explicit subscriptions of a participant, and ends all others.
         case setSubscriptions(of: String, to: [Subscribe], by: String?)
@@ -46,9 +46,24 @@ extension Room {
         case stopRTPForward(String, by: String?)
     }
 
+    /// Call that is made about one participant or about several.
+    package enum BulkCall: Sendable {
+        case answerKnock(approve: Bool, detail: String? = nil)
+        case hardMute(Set<MediaKind>, on: Bool)
+
+        /// Returns the call about one participant.
+        package func about(_ id: String, by actor: String?) -> Call {
+            switch self {
+            case .answerKnock(let approve, let detail):
+                .answerKnock(id, approve: approve, detail: detail, by: actor)
+            case .hardMute(let media, let on): .hardMute(id, media, on: on, by: actor)
+            }
+        }
+    }
+
     package struct Join: Sendable {
         package var participant: String
-        package var name: String?
+        package var name = Setting<String>.keep
         package var role: String?
         package var mode: Mode?
         package var vocabulary: ModeVocabulary?
@@ -67,7 +82,7 @@ extension Room {
         package var sources: [String: MediaSource]
         /// Changes of the attributes of the m-lines' streams, by mid.
         package var streams: [String: StreamAttributesChange] = [:]
-        package var audioFallback: Bool?
+        package var audioFallback = Setting<Bool>.keep
         package var actor: String?
         /// Place of a new transport, instead of at the participant's node, which drains.
         package var destination: Destination?
@@ -83,14 +98,12 @@ extension Room {
             participant: String,
             sdp: String,
             transport: String = Transport.defaultName,
-            sources: [String: MediaSource] = [:],
-            audioFallback: Bool? = nil
+            sources: [String: MediaSource] = [:]
         ) {
             self.participant = participant
             self.sdp = sdp
             self.transport = transport
             self.sources = sources
-            self.audioFallback = audioFallback
         }
     }
 
@@ -189,8 +202,9 @@ extension Room.Call {
     /// Participant on whose behalf the call is made; `nil` for the signalling server itself.
     var actor: String? {
         switch self {
-        case .join, .leave, .subscribe, .follow, .move: nil
-        case .each(_, let actor): actor
+        case .join, .subscribe, .follow, .move: nil
+        case .leave(let participant): participant
+        case .each(_, _, let actor): actor
         case .updateParticipant(_, _, let actor), .setSubscriptions(_, _, let actor): actor
         case .offer(let offer): offer.actor
         case .answerRoleRequest(_, let participant, _): participant

@@ -60,8 +60,8 @@ extension Room {
     ) throws(CallError) -> Result {
         switch call {
         case .join(let join): return try self.join(join, &transaction)
-        case .each(let calls, let actor):
-            return try carryOut(each: calls, by: actor, &transaction)
+        case .each(let ids, let call, let actor):
+            return try carryOut(call, about: ids, by: actor, &transaction)
         case .updateParticipant(let id, let name, let actor):
             try update(participant: id, name: name, by: actor, &transaction)
         case .setSubscriptions(let id, let wanted, let actor):
@@ -129,21 +129,25 @@ extension Room {
         return .none
     }
 
-    /// Carries out several calls; one that is refused does not keep the others from taking effect.
+    /// Carries out a call about several participants; a refusal for one does not keep it from
+    /// taking effect for the others.
     private mutating func carryOut(
-        each calls: [Call],
+        _ call: BulkCall,
+        about ids: [String],
         by actor: String?,
         _ transaction: inout RoomTransaction
     ) throws(CallError) -> Result {
-        if let actor { _ = try caller(actor) }
+        // The caller may make it about all of them or about none, however many there are.
+        switch call {
+        case .answerKnock: try checkMayAnswerKnocks(actor)
+        case .hardMute(let media, let on): try check(actor, mayMute: media, on)
+        }
         var isFenced = false
         var results: [Swift.Result<Result, CallError>] = []
-        for call in calls {
+        for id in ids {
             do throws(CallError) {
-                results.append(.success(try carryOut(call, &transaction)))
+                results.append(.success(try carryOut(call.about(id, by: actor), &transaction)))
             } catch {
-                // All are made by the same participant, which may make all of them or none.
-                if results.isEmpty, error.isForbidden { throw error }
                 results.append(.failure(error))
             }
             isFenced = isFenced || transaction.isFenced

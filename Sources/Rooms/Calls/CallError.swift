@@ -78,9 +78,6 @@ extension CallError {
         )
     }
 
-    /// Whether its reason is a permission that the caller lacks.
-    var isForbidden: Bool { reason == "not-permitted" }
-
     /// Makes the refusal for a missing permission; `Room.check` adds which one.
     static func notPermitted(_ message: String) -> Self { seed(4010, message) }
 

@@ -52,7 +52,7 @@ extension Room {
         let participant = Participant(
             id: call.participant,
             birth: lifecycle.nextBirth(),
-            name: call.name,
+            name: call.name.applied(to: nil),
             role: role,
             mode: call.mode ?? .sendAndReceive,
             hardMuted: moderation.takeMutes(of: call.participant),
@@ -66,7 +66,7 @@ extension Room {
         if participant.admitted {
             transaction.announce(.joined(participant, again: false), to: .everyone)
         } else {
-            transaction.announce(.awaited(participant), to: .only(moderators))
+            transaction.announce(.awaited(participant), to: concerned(participant.id))
         }
         return participant.admitted ? .joined : .awaited
     }
@@ -89,7 +89,7 @@ extension Room {
             )
         }
         guard var participant = participants[present.id] else { return result }
-        participant.name = call.name ?? participant.name
+        participant.name = call.name.applied(to: participant.name)
         participant.connection = .none
         participant.mode = call.mode ?? participant.mode
         participant.node = call.node
@@ -135,7 +135,7 @@ extension Room {
         remove(id, EndReason.left, &transaction)
         transaction.announce(
             .left(participant, reason: EndReason.left),
-            to: participant.admitted ? .everyone : .only(moderators)
+            to: audience(of: participant)
         )
         reconcileHosts(&transaction)
     }

@@ -88,6 +88,13 @@ package struct Roster<Element: RosterElement>: Sendable {
         (listed ? inList : apart).names(after: birth)
     }
 
+    /// Returns the names of all, listed or not, with their creation numbers, in creation order,
+    /// from the one after `birth`.
+    package func allNames(after birth: UInt64) -> [(name: String, birth: UInt64)] {
+        let all = Array(inList.names(after: birth)) + Array(apart.names(after: birth))
+        return all.sorted { $0.1 < $1.1 }.map { (name: $0.0, birth: $0.1) }
+    }
+
     package subscript(name: String) -> Element? {
         get { elements[name] }
         _modify {

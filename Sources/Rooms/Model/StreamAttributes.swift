@@ -40,7 +40,7 @@ extension Room.Transport {
         _ answer: Answer,
         _ sources: [String: MediaSource]
     ) {
-        audioFallback = call.audioFallback ?? audioFallback
+        audioFallback = call.audioFallback.applied(to: audioFallback)
         for line in answer.media where line.publication != nil || line.refused != nil {
             guard let kind = line.kind, let change = call.streams[line.mid] else { continue }
             switch sources[line.mid] ?? .defaultSource(for: kind) {

@@ -40,6 +40,15 @@ extension Room {
         reconcile(rolesOf: waiting, &transaction)
     }
 
+    /// Checks that a caller may admit those who await approval, and turn them away.
+    func checkMayAnswerKnocks(_ actor: String?) throws(CallError) {
+        try check(
+            actor,
+            may: .approve,
+            orElse: .notPermitted("answering a knock needs the permission approve")
+        )
+    }
+
     /// Admits a participant that awaits approval, or removes it.
     mutating func answerKnock(
         of id: String,
@@ -48,11 +57,7 @@ extension Room {
         by actor: String?,
         _ transaction: inout RoomTransaction
     ) throws(CallError) {
-        try check(
-            actor,
-            may: .approve,
-            orElse: .notPermitted("answering a knock needs the permission approve")
-        )
+        try checkMayAnswerKnocks(actor)
         var participant = try participant(id)
         guard !participant.admitted else {
             throw .notAwaited(id)

@@ -85,10 +85,7 @@ extension Room {
     mutating func freeFloor(of participant: Participant, _ transaction: inout RoomTransaction) {
         for change in moderation.floor.take(from: participant.id) {
             let change = Event.floor(change, participant, by: transaction.actor)
-            let isPresent = participants[participant.id] != nil
-            let audience: Audience =
-                isPresent ? concerned(participant.id, transaction.actor) : .only(moderators)
-            transaction.announce(change, to: audience)
+            transaction.announce(change, to: concerned(participant.id, transaction.actor))
         }
     }
 }

@@ -71,19 +71,15 @@ extension Room {
         }
     }
 
-    /// Mutes or unmutes kinds of one participant's media, including what it publishes later.
-    ///
-    /// Kinds that are in that state already are ignored, without an error or an event.
-    mutating func hardMute(
-        _ id: String,
-        _ media: Set<MediaKind>,
-        _ on: Bool,
-        by actor: String?,
-        _ transaction: inout RoomTransaction
+    /// Checks that a caller may mute or unmute kinds of a participant's media; the first of them
+    /// decides the code of the refusal.
+    func check(
+        _ actor: String?,
+        mayMute media: Set<MediaKind>,
+        _ on: Bool
     ) throws(CallError) {
-        let asked = MediaKind.allCases.filter(media.contains)
         let code =
-            switch (asked.first, on) {
+            switch (MediaKind.allCases.first(where: media.contains), on) {
             case (.video, true): 5011
             case (.video, false): 5012
             case (_, true): 5009
@@ -97,9 +93,24 @@ extension Room {
                 "\(on ? "muting" : "unmuting") a participant needs the permission mute"
             )
         )
+    }
+
+    /// Mutes or unmutes kinds of one participant's media, including what it publishes later.
+    ///
+    /// Kinds that are in that state already are ignored, without an error or an event.
+    mutating func hardMute(
+        _ id: String,
+        _ media: Set<MediaKind>,
+        _ on: Bool,
+        by actor: String?,
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
+        try check(actor, mayMute: media, on)
         guard var participant = participants[id] else { throw .noSuchTarget(id) }
         transaction.isFenced = on
-        let changed = asked.filter { participant.hardMuted.contains($0) != on }
+        let changed = MediaKind.allCases.filter {
+            media.contains($0) && participant.hardMuted.contains($0) != on
+        }
         guard !changed.isEmpty else { return }
         for kind in changed {
             if on { participant.hardMuted.insert(kind) } else { participant.hardMuted.remove(kind) }

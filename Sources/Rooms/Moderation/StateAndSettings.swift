@@ -24,8 +24,11 @@ extension Room {
         let previous = state
         lifecycle.state = next
         transaction.isFenced = true
-        transaction.announce(.stateChanged(next, from: previous, by: actor), to: .everyone)
+        let change = Event.stateChanged(next, from: previous, by: actor)
+        transaction.announce(change, to: .everyone)
         if next == .ended {
+            // `everyone` leaves out those who wait, and their transports close, too.
+            if !awaited.isEmpty { transaction.announce(change, to: .only(awaited.map(\.id))) }
             // A client that is told hears of the end before its connection breaks.
             transaction.announcesFirst = true
             endTaps(EndReason.ended, by: actor, &transaction)
@@ -59,17 +62,22 @@ extension Room {
         }
     }
 
+    /// Checks that a caller may change the settings and the custom data of the room.
+    package func checkMayUpdate(_ actor: String?) throws(CallError) {
+        try check(
+            actor,
+            may: .update,
+            orElse: .notPermitted("updating the room needs the permission update")
+        )
+    }
+
     /// Changes the settings of an existing room; its kind is fixed.
     mutating func update(
         settings new: Settings?,
         by actor: String?,
         _ transaction: inout RoomTransaction
     ) throws(CallError) {
-        try check(
-            actor,
-            may: .update,
-            orElse: .notPermitted("updating the room needs the permission update")
-        )
+        try checkMayUpdate(actor)
         transaction.isFenced = true
         if let new { try take(new) }
         transaction.announce(.updated(by: actor), to: .everyone)

@@ -41,4 +41,6 @@ package struct AnsweredMedia: Hashable, Sendable {
     package var refused: String?
     /// Whether the m-line is answered with port 0: no common codec, not bundled, or not media.
     package var isRejected: Bool
+    /// Whether that is so for lack of a common codec.
+    package var lacksCodec: Bool
 }

@@ -193,7 +193,8 @@ extension AnsweredSession {
                 slot: mediaDirections.lines[index].slot?.id,
                 pair: mediaDirections.lines[index].slot?.pair,
                 refused: mediaDirections.refusals[index],
-                isRejected: offered.lines[index].content == nil
+                isRejected: offered.lines[index].content == nil,
+                lacksCodec: offered.lines[index].lacksCodec
             )
         }
     }

@@ -31,6 +31,8 @@ struct OfferedLine: Sendable {
     let direction: Direction
     /// Accepted content; `nil` for a rejected m-line.
     private(set) var content: Content?
+    /// Whether it is rejected because it offers no codec that sfud takes.
+    let lacksCodec: Bool
 
     /// Selects the content of an m-line; without `hasTransport` it is rejected in any case.
     init(
@@ -44,6 +46,7 @@ struct OfferedLine: Sendable {
         direction = media.direction ?? session.direction ?? .sendrecv
         guard hasTransport, let kind else {
             content = nil
+            lacksCodec = false
             return
         }
         let extensions = ExtensionSelection(media)
@@ -57,6 +60,7 @@ struct OfferedLine: Sendable {
             formats: formats,
             hasRID: extensions.incoming[.rid] != 0
         )
+        lacksCodec = formats.isEmpty
         content =
             formats.isEmpty
             ? nil

@@ -100,9 +100,11 @@ extension Room {
         placement.hasTransports(in: workers)
     }
 
-    /// Returns the transports of the room in a worker, in the order of their participants.
+    /// Returns the transports of the room in a worker, those of the participants who wait to be let
+    /// in last.
     package func transports(in worker: Int) -> [TransportID] {
-        members.flatMap(\.transports).map(\.place).filter { $0.worker == worker }.map(\.id)
+        let places = (members + awaited).flatMap(\.transports).map(\.place)
+        return places.filter { $0.worker == worker }.map(\.id)
     }
 
     mutating func open(

@@ -289,6 +289,9 @@ extension RTCPEndpoint {
         let roundTrip = transports[transport].roundTripNanoseconds.map { Int($0 / 1_000_000) }
         transports[transport].bandwidth?
             .receiveLoss(fraction: worst, roundTripMilliseconds: roundTrip, at: now)
+        if let estimate = transports[transport].bandwidth?.usableEstimate(at: now) {
+            transports[transport].quality.add(estimate: estimate)
+        }
         transports.noteEstimate(of: transport, at: now)
     }
 

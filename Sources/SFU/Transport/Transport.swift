@@ -103,7 +103,7 @@ struct Transport: ~Copyable {
     var roundTripNanoseconds: Int64?
     /// Whether that was measured since the last sample of it.
     var hasNewRoundTrip = false
-    /// Loss, jitter and round-trip times of all reports so far.
+    /// Loss, jitter, round-trip times and estimates of all reports so far.
     var quality = LinkQuality()
 
     init(_ id: TransportID, _ configuration: TransportConfiguration, ssrc: SSRC, at now: Instant) {

@@ -52,6 +52,9 @@ extension ReferenceRoom {
             guard let sender = person(from) else { throw Refusal(4005, "no-such-participant") }
             guard !sender.isAwaited else { throw Refusal(4010, "awaits-approval") }
         }
+        for id in call.params["to"]?.list ?? [] where person(id.word ?? "") == nil {
+            throw Refusal(4005, "no-such-participant")
+        }
         try checkChat()
         let addressed = call.params["to"].map { Set($0.list.compactMap(\.word)) }
         messages.number += 1

@@ -102,7 +102,7 @@ extension ReferenceRoom {
         if person.isAwaited {
             tell(
                 "participant.awaited",
-                to: moderators,
+                to: audience(of: person),
                 ["participant": .string(person.id), "participantInfo": shown(person)]
             )
         } else {
@@ -207,10 +207,9 @@ extension ReferenceRoom {
         subscriptions.removeAll { $0.participant == person.id }
         settle(from: before, because: reason, seating: false)
         guard let word else { return }
-        let to = person.isAwaited ? moderators.union(reason == "dropped" ? [person.id] : []) : nil
         tell(
             "participant.left",
-            to: to,
+            to: audience(of: person),
             ["participant": .string(person.id), "reason": .string(word), "detail": detail]
         )
     }

@@ -196,10 +196,7 @@ extension ReferenceRoom {
         let named: [String: JSON?] = [
             "participant": .string(person.id), "name": .string(person.name),
         ]
-        var to = moderators
-        if self.person(person.id) != nil {
-            to.formUnion([person.id] + (actor?.word.map { [$0] } ?? []))
-        }
+        let to = moderators.union([person.id]).union(actor?.word.map { [$0] } ?? [])
         if holder == person.id {
             holder = nil
             alsoTell("floor.finished", to: to, named)

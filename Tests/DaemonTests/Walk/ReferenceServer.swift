@@ -106,7 +106,10 @@ struct ReferenceServer {
 
     /// Returns the participant on whose behalf a call is made.
     private static func actor(_ call: ReferenceCall) -> JSON? {
-        let own = ["floor.request", "floor.cancel", "floor.finish", "role.accept", "role.decline"]
+        let own = [
+            "floor.request", "floor.cancel", "floor.finish", "role.accept", "role.decline",
+            "participant.leave",
+        ]
         return own.contains(call.method) ? call.params["participant"] : call.params["by"]
     }
 
@@ -264,13 +267,15 @@ extension ReferenceRoom {
         let next = call["state"]
         let isStep = steps.contains("\(state) \(next)") || (next == "ended" && state != "ended")
         guard isLiveEvent, isStep else { throw Refusal(4091, "wrong-state") }
-        tell(
-            "room.stateChanged",
-            [
-                "state": .string(next), "previous": .string(state), "current": .string(next),
-                "by": call.params["by"],
-            ]
-        )
+        let data: [String: JSON?] = [
+            "state": .string(next), "previous": .string(state), "current": .string(next),
+            "by": call.params["by"],
+        ]
+        tell("room.stateChanged", data)
+        let waiting = people.filter(\.isAwaited).map(\.id)
+        if next == "ended", !waiting.isEmpty {
+            tell("room.stateChanged", to: Set(waiting), data)
+        }
         state = next
         if state == "ended" {
             for index in people.indices { people[index].transports = [] }

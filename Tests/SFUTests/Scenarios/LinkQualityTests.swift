@@ -32,7 +32,9 @@ struct LinkQualityTests {
         var call = try ForwardingTests.call()
         call.core.setWallClock(offsetNanoseconds: 1_700_000_000_000_000_000)
         call.sendVideo(sequence: 0, pictureID: 0, isKeyframe: true)
+        call.core.transports[1].bandwidth?.estimator.current = 400_000
         report(&call, roundTrip: 20, lost: 64, jitter: 900)
+        call.core.transports[1].bandwidth?.estimator.current = 900_000
         report(&call, roundTrip: 60, lost: 0, jitter: 1_800)
         _ = call.takeEvents()
         let id = call.peers[1].id
@@ -45,6 +47,10 @@ struct LinkQualityTests {
         #expect(quality.sent.loss.mean == 0.125 && quality.sent.loss.worst == 0.25)
         #expect(quality.sent.jitter.mean == 0.015 && quality.sent.jitter.worst == 0.02)
         #expect(quality.received.loss.mean == nil)
+        let estimate = try #require(quality.estimate)
+        let average = try #require(estimate.mean)
+        let lowest = try #require(estimate.lowest)
+        #expect(lowest < 500_000 && average > 500_000 && average < 900_000)
     }
 
     @Test func `what a publisher sends has our own reports' quality`() throws {
@@ -61,6 +67,7 @@ struct LinkQualityTests {
         #expect(quality.received.loss.worst > 0.1)
         #expect(quality.received.jitter.mean != nil)
         #expect(quality.sent.loss.mean == nil && quality.roundTrip.mean == nil)
+        #expect(quality.estimate == nil)
     }
 
     @Test func `a report of some transports has these alone`() throws {
