@@ -132,7 +132,7 @@ extension Receiver {
 
     /// Lists the options of a publication, lowest first: fewer pixels, then fewer frames.
     ///
-    /// They are its live layers and its paused ones, whether the publisher's role admits them or not.
+    /// They are its live layers and its paused ones, whether the role admits them or not.
     /// There are at most `LayerOption.maximumCount`; if `options` has less room, it allocates.
     func options(
         of publication: PublicationIndex,
