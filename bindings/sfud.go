@@ -717,7 +717,7 @@ type MessagePublishParams struct {
 	// Whether the message is kept for later subscribers.
 	Persist *bool `json:"persist,omitempty"`
 
-	// Restricts delivery to these subscribers.
+	// Restricts delivery to those of these participants who are subscribed.
 	To *[]ParticipantID `json:"to,omitempty"`
 }
 
@@ -771,7 +771,9 @@ type MidInfo struct {
 	// Direction in the answer, from sfud's side: on `recvonly` the participant sends.
 	Direction MediaDirection `json:"direction"`
 
-	// Reason for `inactive`: a word such as `role`, `mode` or `codec`.
+	// Reason for `inactive`: `mode` or `event-type` (those of the participant and of the room let it
+	// send nothing here), `source` (it does not fit the kind), `codec` (sfud takes none of those
+	// offered) or `kind` (neither audio nor video).
 	Refused *string `json:"refused,omitempty"`
 
 	// Stream that the participant sends on this m-line.
@@ -961,16 +963,16 @@ type ParticipantInfo struct {
 }
 
 type ParticipantJoinParams struct {
-	Room        RoomID        `json:"room"`
-	Participant ParticipantID `json:"participant"`
-	Custom      *CustomItems  `json:"custom,omitempty"`
+	Room        RoomID               `json:"room"`
+	Participant ParticipantID        `json:"participant"`
+	Custom      *Change[CustomItems] `json:"custom,omitempty"`
 
 	// `takeover` by default.
 	IfPresent *ParticipantJoinIfPresent `json:"ifPresent,omitempty"`
 
 	// `SEND_AND_RECV` by default.
-	Mode *RequestedMode `json:"mode,omitempty"`
-	Name *ShortText     `json:"name,omitempty"`
+	Mode *RequestedMode     `json:"mode,omitempty"`
+	Name *Change[ShortText] `json:"name,omitempty"`
 
 	// `participant` by default.
 	Role *RoleName `json:"role,omitempty"`
@@ -1660,23 +1662,26 @@ type RoomSettings struct {
 	MaxParticipants *int64 `json:"maxParticipants,omitempty"`
 }
 
-// Changes to settings; an absent member keeps its value or default.
+// Changes to settings: an absent member keeps its value or default, and `null` brings the default
+// back.
 type RoomSettingsChange struct {
-	AutoRecord          *bool          `json:"autoRecord,omitempty"`
+	AutoRecord *Change[bool] `json:"autoRecord,omitempty"`
+
+	// `null` stands for never.
 	DisconnectedSeconds *Change[int64] `json:"disconnectedSeconds,omitempty"`
 
 	// `null` stands for never.
-	EmptySeconds         *Change[int64] `json:"emptySeconds,omitempty"`
-	Knock                *bool          `json:"knock,omitempty"`
-	MaxActiveTalkers     *int64         `json:"maxActiveTalkers,omitempty"`
-	MaxHosts             *int64         `json:"maxHosts,omitempty"`
-	MaxParticipants      *Change[int64] `json:"maxParticipants,omitempty"`
-	Mode                 *RoomMode      `json:"mode,omitempty"`
-	ProtectedRoles       *[]RoleName    `json:"protectedRoles,omitempty"`
-	RoleRequestSeconds   *int64         `json:"roleRequestSeconds,omitempty"`
-	Roles                *[]RoleInput   `json:"roles,omitempty"`
-	StrictModeVocabulary *bool          `json:"strictModeVocabulary,omitempty"`
-	StrictPins           *bool          `json:"strictPins,omitempty"`
+	EmptySeconds         *Change[int64]       `json:"emptySeconds,omitempty"`
+	Knock                *Change[bool]        `json:"knock,omitempty"`
+	MaxActiveTalkers     *Change[int64]       `json:"maxActiveTalkers,omitempty"`
+	MaxHosts             *Change[int64]       `json:"maxHosts,omitempty"`
+	MaxParticipants      *Change[int64]       `json:"maxParticipants,omitempty"`
+	Mode                 *Change[RoomMode]    `json:"mode,omitempty"`
+	ProtectedRoles       *Change[[]RoleName]  `json:"protectedRoles,omitempty"`
+	RoleRequestSeconds   *Change[int64]       `json:"roleRequestSeconds,omitempty"`
+	Roles                *Change[[]RoleInput] `json:"roles,omitempty"`
+	StrictModeVocabulary *Change[bool]        `json:"strictModeVocabulary,omitempty"`
+	StrictPins           *Change[bool]        `json:"strictPins,omitempty"`
 }
 
 // `room.stateChanged`.
@@ -1866,6 +1871,10 @@ type SessionInfo struct {
 
 	// Freezes of the video that it received.
 	Freezes SessionFreezes `json:"freezes"`
+
+	// Estimate of what the path to it carries, in bits a second, whose worst is the lowest; absent if
+	// no limit was known at any report on media that it received.
+	Estimate *MeanAndWorst `json:"estimate,omitempty"`
 
 	// Milliseconds; absent if it sent no report on media that it received.
 	RoundTripTime *MeanAndWorst `json:"roundTripTime,omitempty"`
@@ -2638,7 +2647,7 @@ type TransportOfferParams struct {
 
 	// Whether the streams' video may be switched off to keep their audio; by default that of cameras
 	// may, and that of screens may not.
-	AudioFallback *bool          `json:"audioFallback,omitempty"`
+	AudioFallback *Change[bool]  `json:"audioFallback,omitempty"`
 	By            *ParticipantID `json:"by,omitempty"`
 
 	// Sources of the m-lines; camera or microphone by default.

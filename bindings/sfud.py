@@ -480,7 +480,7 @@ MessagePublishParams = TypedDict(
         "payload": NotRequired["Any"],
         #: Whether the message is kept for later subscribers.
         "persist": NotRequired["bool | None"],
-        #: Restricts delivery to these subscribers.
+        #: Restricts delivery to those of these participants who are subscribed.
         "to": NotRequired["list[ParticipantID] | None"],
     },
 )
@@ -536,7 +536,9 @@ class MidInfo(TypedDict):
     kind: str
     #: Direction in the answer, from sfud's side: on `recvonly` the participant sends.
     direction: MediaDirection
-    #: Reason for `inactive`: a word such as `role`, `mode` or `codec`.
+    #: Reason for `inactive`: `mode` or `event-type` (those of the participant and of the room let
+    #: it send nothing here), `source` (it does not fit the kind), `codec` (sfud takes none of
+    #: those offered) or `kind` (neither audio nor video).
     refused: NotRequired[str]
     #: Stream that the participant sends on this m-line.
     stream: NotRequired[StreamID]
@@ -1372,9 +1374,12 @@ class RoomSettings(TypedDict):
 
 
 class RoomSettingsChange(TypedDict):
-    """Changes to settings; an absent member keeps its value or default."""
+    """Changes to settings: an absent member keeps its value or default, and `null` brings the
+    default back.
+    """
 
     autoRecord: NotRequired[bool | None]
+    #: `null` stands for never.
     disconnectedSeconds: NotRequired[int | None]
     #: `null` stands for never.
     emptySeconds: NotRequired[int | None]
@@ -1569,6 +1574,9 @@ class SessionInfo(TypedDict):
     received: SessionMedia
     #: Freezes of the video that it received.
     freezes: SessionFreezes
+    #: Estimate of what the path to it carries, in bits a second, whose worst is the lowest; absent
+    #: if no limit was known at any report on media that it received.
+    estimate: NotRequired[MeanAndWorst]
     #: Milliseconds; absent if it sent no report on media that it received.
     roundTripTime: NotRequired[MeanAndWorst]
 

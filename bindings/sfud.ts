@@ -533,7 +533,7 @@ export interface MessagePublishParams {
   payload?: unknown;
   /** Whether the message is kept for later subscribers. */
   persist?: boolean | null;
-  /** Restricts delivery to these subscribers. */
+  /** Restricts delivery to those of these participants who are subscribed. */
   to?: ParticipantID[] | null;
 }
 
@@ -584,7 +584,11 @@ export interface MidInfo {
   kind: string;
   /** Direction in the answer, from sfud's side: on `recvonly` the participant sends. */
   direction: MediaDirection;
-  /** Reason for `inactive`: a word such as `role`, `mode` or `codec`. */
+  /**
+   * Reason for `inactive`: `mode` or `event-type` (those of the participant and of the room let it
+   * send nothing here), `source` (it does not fit the kind), `codec` (sfud takes none of those
+   * offered) or `kind` (neither audio nor video).
+   */
   refused?: string;
   /** Stream that the participant sends on this m-line. */
   stream?: StreamID;
@@ -1392,9 +1396,13 @@ export interface RoomSettings {
   maxParticipants?: number;
 }
 
-/** Changes to settings; an absent member keeps its value or default. */
+/**
+ * Changes to settings: an absent member keeps its value or default, and `null` brings the default
+ * back.
+ */
 export interface RoomSettingsChange {
   autoRecord?: boolean | null;
+  /** `null` stands for never. */
   disconnectedSeconds?: number | null;
   /** `null` stands for never. */
   emptySeconds?: number | null;
@@ -1586,6 +1594,11 @@ export interface SessionInfo {
   received: SessionMedia;
   /** Freezes of the video that it received. */
   freezes: SessionFreezes;
+  /**
+   * Estimate of what the path to it carries, in bits a second, whose worst is the lowest; absent
+   * if no limit was known at any report on media that it received.
+   */
+  estimate?: MeanAndWorst;
   /** Milliseconds; absent if it sent no report on media that it received. */
   roundTripTime?: MeanAndWorst;
 }

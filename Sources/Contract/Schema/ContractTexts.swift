@@ -172,7 +172,8 @@ extension ContractTexts {
         MessagePublish.Params.payload: Any JSON value, of at most 65,536 bytes and 32 levels of
             nesting.
         MessagePublish.Params.persist: Whether the message is kept for later subscribers.
-        MessagePublish.Params.to: Restricts delivery to these subscribers.
+        MessagePublish.Params.to: Restricts delivery to those of these participants who are
+            subscribed.
         MessageReceived: `message.received`.
         MessageSubscribe: Subscribes a participant to a topic; returns the kept messages, oldest
             first.
@@ -190,7 +191,9 @@ extension ContractTexts {
         MidInfo.direction: Direction in the answer, from sfud's side: on `recvonly` the
             participant sends.
         MidInfo.kind: `audio`, `video`, or another media type from the offer.
-        MidInfo.refused: Reason for `inactive`: a word such as `role`, `mode` or `codec`.
+        MidInfo.refused: Reason for `inactive`: `mode` or `event-type` (those of the participant
+            and of the room let it send nothing here), `source` (it does not fit the kind),
+            `codec` (sfud takes none of those offered) or `kind` (neither audio nor video).
         MidInfo.stream: Stream that the participant sends on this m-line.
         ModeratorTransfer: Makes another participant the moderator; `by`, the former moderator,
             becomes a participant.
@@ -510,7 +513,9 @@ extension ContractTexts {
             one with a current name, or reversed.
         RoomSettings.strictPins: Whether at most `maxActiveTalkers` − 1 participants can be
             pinned; else further pins extend the list of active talkers.
-        RoomSettingsChange: Changes to settings; an absent member keeps its value or default.
+        RoomSettingsChange: Changes to settings: an absent member keeps its value or default, and
+            `null` brings the default back.
+        RoomSettingsChange.disconnectedSeconds: `null` stands for never.
         RoomSettingsChange.emptySeconds: `null` stands for never.
         RoomStateChanged: `room.stateChanged`.
         RoomStateChanged.previous: The state before, and again the one now.
@@ -576,6 +581,9 @@ extension ContractTexts {
         SessionFreezes.hops: The same by hop, without hops that have none.
         SessionInfo: Account of a participant's stay, in `participant.left`.
         SessionInfo.duration: Seconds since it joined.
+        SessionInfo.estimate: Estimate of what the path to it carries, in bits a second, whose
+            worst is the lowest; absent if no limit was known at any report on media that it
+            received.
         SessionInfo.freezes: Freezes of the video that it received.
         SessionInfo.received: Media that it was subscribed to.
         SessionInfo.roundTripTime: Milliseconds; absent if it sent no report on media that it

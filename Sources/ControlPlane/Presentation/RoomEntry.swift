@@ -184,9 +184,13 @@ struct RoomEntry {
     mutating func apply(_ change: Change<CustomItems>, to participant: String) {
         switch change {
         case .keep: return
-        case .clear: customs[participant] = .object([:])
-        case .set(let custom): customs[participant] = custom.value
+        case .clear: keep(.object([:]), for: participant)
+        case .set(let custom): keep(custom.value, for: participant)
         }
+    }
+
+    mutating func keep(_ custom: JSON, for participant: String) {
+        customs[participant] = custom
         stale.insert(participant)
     }
 
