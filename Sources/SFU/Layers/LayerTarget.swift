@@ -92,10 +92,8 @@ extension LayerCap {
         return true
     }
 
-    /// Whether an option is within the cap but for its bitrate.
+    /// Whether an option is within the cap but for its frame rate and its bitrate.
     func admitsSize(of option: LayerOption) -> Bool {
-        var cap = self
-        cap.bitrate = nil
-        return cap.admits(option)
+        LayerCap(width: width, height: height).admits(option)
     }
 }

@@ -55,7 +55,8 @@ struct Encoding: ~Copyable {
     var resumeRequestedAt: Instant?
     /// Highest layer option when it was last live.
     var lastOption: LayerOption?
-    /// Last time when a layer of it was above the cap of the publisher's role by its bitrate alone.
+    /// Last time when a layer of it was above the cap of the publisher's role by its frame rate or
+    /// bitrate alone.
     var cappedAt: Instant?
     /// Whether all packets of a lower layer also belong to the higher ones, according to the last
     /// packet.

@@ -9,7 +9,7 @@ extension Receiver {
     private static let pauseMilliseconds: Int64 = 1_500
     /// Time that a publisher may take to resume a requested encoding.
     private static let wakingMilliseconds: Int64 = 3_000
-    /// Time for which an encoding whose bitrate was above the cap is not tried again.
+    /// Time for which an encoding whose frame rate or bitrate was above the cap is not tried again.
     private static let cappedMilliseconds: Int64 = 30_000
 
     /// Rebuilds the list of layers on offer.
@@ -49,9 +49,9 @@ extension Receiver {
 
     /// Offers those layers that the cap of the publisher's role admits.
     ///
-    /// If all layers are above it by their bitrate alone, the lowest one stays: the publisher is
-    /// held to its bitrate packet by packet (`RatePolicer`), and a picture that comes and goes with
-    /// each measurement serves nobody.
+    /// If all layers are above it by their frame rate or bitrate alone, the lowest one stays: a
+    /// picture that comes and goes with each measurement serves nobody, and the publisher is held
+    /// to its bitrate packet by packet (`RatePolicer`).
     private mutating func offer(
         _ options: borrowing UncountedArray<LayerOption>,
         of publication: PublicationIndex,
@@ -83,7 +83,7 @@ extension Receiver {
         let encoding = option.target.encoding
         let cap = publications[publication].configuration.cap
         guard encodings[encoding].isLive else { return cap.admits(option) }
-        // While an encoding pauses, its bitrate falls below the cap.
+        // While an encoding pauses, its rates fall below the cap.
         let isPausing = publications[publication].wanted & bit(of: encoding) == 0
         if isPausing, isCapped(encoding, at: now) { return false }
         guard !cap.admits(option) else { return true }
@@ -91,7 +91,8 @@ extension Receiver {
         return false
     }
 
-    /// Whether an encoding was above the cap by its bitrate a short while ago.
+    /// Whether an encoding was above the cap by what it takes, and not by its size, a short while
+    /// ago.
     private func isCapped(_ encoding: EncodingIndex, at now: Instant) -> Bool {
         guard let time = encodings[encoding].cappedAt else { return false }
         return now.milliseconds(since: time) < Self.cappedMilliseconds
@@ -295,8 +296,8 @@ extension Receiver {
 
     /// Whether a paused encoding was above the cap of the publisher's role.
     ///
-    /// If it was so by its bitrate alone, it is tried again after a time, and the lowest encoding
-    /// always.
+    /// If it was so by its frame rate or bitrate alone, it is tried again after a time, and the
+    /// lowest encoding always.
     func isAboveCap(
         _ encoding: EncodingIndex,
         of publication: PublicationIndex,
