@@ -12,7 +12,7 @@ from invitations import Invitations
 from policy import for_browsers, view
 from sfud_ipc import IPC, Refused, passing
 
-RELOAD_SECONDS = 10  # a participant whose page went away stays so long: it may be loaded again
+RELOAD_SECONDS = 5  # a participant whose page went away stays so long: it may be loaded again
 MOST_RETURNING = 1_000  # keys of those who are absent from a room and may return
 MOST_KEPT = 500  # last events of a session, for a browser whose WebSocket breaks
 

@@ -20,7 +20,7 @@ log = logging.getLogger("websocket")
 
 LONGEST_QUEUE = 1_000  # messages that a slow client may lag behind
 LARGEST_QUEUE = 4 << 20  # bytes of them
-RELOAD_SECONDS = 10  # a participant whose page went away stays so long: it may be loaded again
+RELOAD_SECONDS = 5  # a participant whose page went away stays so long: it may be loaded again
 CLOSING_SECONDS = 15  # after which a client that does not read its close frame is cut off
 LONGEST_MESSAGE = 1_000_000  # bytes; tenants have limits of their own
 LONGEST_FIRST = 150_000  # bytes of a message before the tenant is known
