@@ -313,13 +313,13 @@ struct RelayTests {
             call.workers[1].call.core.forwarder.slotRecords[Self.slot.place].target = nil
             call.workers[1].call.core.forwarder.slotRecords[Self.slot.place].isContinued = true
             // As if no layer was known.
-            call.workers[1].call.core.receiver.publications[mirror].configuration.cap.width = 1
+            call.workers[1].call.core.receiver.publications[mirror].withheld = .max
             call.workers[1].call.core.receiver.publications[mirror].options.removeAll()
         }
         call.sendVideo(10, isKeyframe: false)
         call.run(milliseconds: 50)
         #expect(call.workers[0].call.keyframeRequests(at: 0) == 1)
-        call.workers[1].call.core.receiver.publications[mirror].configuration.cap = .none
+        call.workers[1].call.core.receiver.publications[mirror].withheld = 0
         call.sendVideo(11, isKeyframe: true)
         call.run(milliseconds: 50)
         #expect(call.viewer(1).numbers(of: 0xaaaa).count == 11)
