@@ -128,7 +128,7 @@ import WorkerInterface
         #expect(try driver.shown().streams[0].video?.enabled == false)
         _ = try act("participant.hardUnmute", video, &driver)
         #expect(driver.takeGates() == [true])
-        // What was lifted does not come back.
+        // A lifted mute does not come back.
         try driver.done(departure, leave)
         let free = try driver.done("participant.join", join).decode(ParticipantJoin.Result.self)
         #expect(free.participantInfo.hardMuted == [])

@@ -133,7 +133,7 @@ import WorkerInterface
         #expect(returns == [0, 1, 0, 1])
     }
 
-    // What is saved.
+    // Saved state.
 
     /// The mutes as the reply to a join tells them.
     private static let mutedReply = "\"hardMuted\":[\"audio\"]"

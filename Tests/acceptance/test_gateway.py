@@ -611,7 +611,7 @@ async def test_e8_e10_e12_a_reload_lifts_no_mute_and_locks_nobody_out(gateway):
     assert await refusal(site, token(sub="cy")) == "room-locked"
     assert not [it for it in mia.events if it["event"] == "participant.left"]
 
-    # Who says goodbye leaves at once, and is not unmuted by it either.
+    # A participant that says goodbye leaves at once, and is not unmuted by it either.
     await again.close(1000)
     await mia.hears("participant.left", participant="ben", reason="left")
     assert await refusal(site, token(sub="ben")) == "room-locked"

@@ -41,7 +41,7 @@ async def test_rooms_of_other_nodes_outlive_the_node_that_the_gateway_asks(
         await at_a.call("room.close", room="acme:r2")
         again = await begin_again(b.ipc)
 
-        # What has happened meanwhile is told once, and nobody is lost who is there.
+        # Missed events are told once, and nobody is lost who is there.
         await ann.hears("participant.joined", 15, participant="ben")
         await until(site.is_ready, "the gateway is ready")
         assert (await ann.call("room.get"))["counts"]["participants"] == 2
