@@ -210,7 +210,7 @@ import Testing
             ["0 a b", "90 b a", "180 a (screen) b a", "360 b a"]
         ),
         Row(
-            "who is pinned without a picture leaves the stage to the talker",
+            "a pinned person without a picture leaves the stage to the talker",
             Story(
                 clips: [video("a", 0..<20), video("b", 0..<20, gaps: [8..<12])],
                 events: [pins(4, "b")],
@@ -219,7 +219,7 @@ import Testing
             ["0 a b", "120 b a", "240 a (b)", "360 b a"]
         ),
         Row(
-            "who is pinned comes before the talkers in halves",
+            "pinned people come before the talkers in halves",
             Story(
                 clips: [video("a", 0..<20), video("b", 0..<20), video("c", 0..<20)],
                 events: [pins(4, "c"), talkers(8, "b")],

@@ -152,41 +152,41 @@ import Testing
         #expect(try await listener.value == ["a 12", "b 3", "c 1", "d 1"])
     }
 
-    @Test func `reports a restarted daemon, and resumes from the first event`() async throws {
-        let server = FakeServer()
-        let client = SFUClient(dialer: server.dialer, options: server.options)
-        let listener = Task {
-            var seen: [String] = []
-            for try await event in client.events(rooms: ["r"]) {
-                seen.append("\(event.event) \(event.seq)")
-                if seen.count == 3 { break }
-            }
-            return seen
-        }
-        let first = try #require(await server.connection())
-        let subscribe = try #require(try await first.greeted())
-        first.reply(subscribe, Done())
-        first.event("r", 40)
-        try await drain(first)
-
-        let second = try #require(await server.connection())
-        let again = try #require(try await second.greeted(boot: "another"))
-        #expect(again.params == ["rooms": ["r"], "since": ["r": 0]])
-        second.reply(again, Done())
-        second.event("r", 1)
-        #expect(
-            try await listener.value == ["participant.left 40", "resync 0", "participant.left 1"]
-        )
+    /// The daemon that answers with another boot, and what the client asks of it and tells.
+    struct OtherBoot: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var registry: RegistryAvailability?
+        var since: JSON
+        /// Number of the first event after it.
+        var next: Int64
+        var events: [String]
     }
 
-    @Test func `at another node of a cluster it goes on after the last event`() async throws {
+    static let otherBoots = [
+        OtherBoot(
+            testDescription: "a daemon that has begun again is told, and gives its first event",
+            since: ["r": 0],
+            next: 1,
+            events: ["participant.left 40", "resync 0", "participant.left 1"]
+        ),
+        OtherBoot(
+            testDescription: "another node of a cluster goes on after the last event",
+            registry: .away,
+            since: ["r": 40],
+            next: 41,
+            events: ["participant.left 40", "participant.left 41"]
+        ),
+    ]
+
+    @Test(arguments: otherBoots)
+    func `resumes at another boot`(_ other: OtherBoot) async throws {
         let server = FakeServer()
         let client = SFUClient(dialer: server.dialer, options: server.options)
         let listener = Task {
             var seen: [String] = []
             for try await event in client.events(rooms: ["r"]) {
                 seen.append("\(event.event) \(event.seq)")
-                if seen.count == 2 { break }
+                if seen.count == other.events.count { break }
             }
             return seen
         }
@@ -197,11 +197,13 @@ import Testing
         try await drain(first)
 
         let second = try #require(await server.connection())
-        let again = try #require(try await second.greeted(boot: "another", registry: .away))
-        #expect(again.params == ["rooms": ["r"], "since": ["r": 40]])
+        let again = try #require(
+            try await second.greeted(boot: "another", registry: other.registry)
+        )
+        #expect(again.params == ["rooms": ["r"], "since": other.since])
         second.reply(again, Done())
-        second.event("r", 41)
-        #expect(try await listener.value == ["participant.left 40", "participant.left 41"])
+        second.event("r", other.next)
+        #expect(try await listener.value == other.events)
     }
 
     @Test func `subscribe returns once sfud has subscribed, and keeps the events since`()

@@ -28,13 +28,14 @@ struct PublisherCapTests {
         }
 
         /// Sends two seconds of pictures; returns how many the viewer received of them.
-        mutating func send(width: UInt16) -> Int {
+        mutating func send(width: UInt16, startsWithKeyframe: Bool = true) -> Int {
             call.peers[1].received = []
             for index in 0..<60 {
                 call.sendVideo(
                     sequence: step,
                     pictureID: step,
-                    isKeyframe: index == 0 || call.keyframeRequests(at: 0) > 0,
+                    isKeyframe: startsWithKeyframe && index == 0
+                        || call.keyframeRequests(at: 0) > 0,
                     width: width
                 )
                 call.peers[0].reports = []
@@ -90,8 +91,24 @@ struct PublisherCapTests {
         _ = call.send(width: 640)
         call.call.run(milliseconds: 2_500)
         call.call.apply(.limit(Self.publication, LayerCap(width: 320, height: 180)))
-        let after = call.send(width: 640)
+        let after = call.send(width: 640, startsWithKeyframe: false)
         #expect(after == 0)
+    }
+
+    @Test func `R-1 if all is above the cap, the lowest encoding is still asked for`() throws {
+        var call = try Self.obeying()
+        call.run(until: 8)
+        call.call.apply(.limit(Self.publication, LayerCap(width: 160, height: 90)))
+        call.run(until: 14)
+        let held = call.takeVideoHolds()
+        #expect(held == [.role])
+        // Without its packets nobody would see that the publisher has come within the cap.
+        #expect(call.wishes.last?.mask == 0b001)
+        call.call.apply(.limit(Self.publication, .none))
+        call.run(until: 20)
+        #expect(call.changes.last?.width == 1_280)
+        let released = call.takeVideoHolds()
+        #expect(released == [nil])
     }
 
     @Test func `R-1 a bitrate above the cap takes no single picture away`() throws {
