@@ -220,18 +220,22 @@ struct BandwidthEstimator: ~Copyable {
     var pacingRate: Int { Int(saturating: Self.pacingFactor * max(current, allocated)) }
 
     var situation: Prober.Situation {
-        guard detectors.isMade else { return situation(.normal, .free, waiting: 0) }
+        guard detectors.isMade else {
+            return situation(.normal, .free, waiting: 0, empties: true)
+        }
         return situation(
             detectors.value.usage,
             detectors.value.losses.state,
-            waiting: detectors.value.queue.delay
+            waiting: detectors.value.queue.excess,
+            empties: detectors.value.queue.leastDelay < Self.shortWait
         )
     }
 
     private func situation(
         _ usage: PathUsage,
         _ loss: LossControl.State,
-        waiting: Double
+        waiting: Double,
+        empties: Bool
     ) -> Prober.Situation {
         Prober.Situation(
             estimate: current,
@@ -243,7 +247,8 @@ struct BandwidthEstimator: ~Copyable {
             isApplicationLimited: load.isLimited,
             isStepped: isStarved || allocated > 0 && allocated < Self.steppedShare * current,
             isStarved: isStarved,
-            waiting: waiting
+            waiting: waiting,
+            empties: empties
         )
     }
 

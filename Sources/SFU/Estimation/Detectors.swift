@@ -29,6 +29,8 @@ struct Detectors {
     /// paused may only have stalled.
     private static let stall: Int64 = 900_000_000
     private static let shortWait: Int64 = 30_000_000
+    /// Nanoseconds for which the trend is that of a queue that has drained.
+    private static let draining: Int64 = 500_000_000
     /// Bytes of a full packet, which every other packet may find on its way.
     private static let fullPacket = 600
 
@@ -48,6 +50,8 @@ struct Detectors {
     private var bottleneckRate = BottleneckRate()
     /// Send time in nanoseconds of the last packet that hardly waited.
     private var lastShort = Int64.min / 2
+    /// Send time in nanoseconds of the last packet in a queue that a pause of the path has left.
+    private var lastPaused = Int64.min / 2
     /// Queuing delay of the last packet without its own transmission, in nanoseconds.
     private var wait: Int64 = 0
 
@@ -59,6 +63,7 @@ struct Detectors {
         acknowledged.reset()
         bottleneckRate.reset()
         lastShort = .min / 2
+        lastPaused = .min / 2
     }
 
     /// Discards the startup measurement after the subscriber's clock has changed.
@@ -73,6 +78,7 @@ struct Detectors {
         wait = queue.latest &- transmission(of: bytes)
         bottleneckRate.add(bytes: bytes, sent: entry.time, arrived: arrived, waited: wait)
         if queue.latest < Self.shortWait { lastShort = max(lastShort, entry.time) }
+        if bottleneckRate.hasPaused { lastPaused = max(lastPaused, entry.time) }
         if entry.state == .lost {
             losses.takeBack()
         } else {
@@ -101,9 +107,11 @@ struct Detectors {
     /// Returns the usage for the rate control.
     ///
     /// Soon after a pause of the path overuse counts as underuse: a queue that has just come up may
-    /// be that of a stall, and drain at once; unless the path is known to have become narrow.
+    /// be that of a stall, and drain at once; unless the path is known to have become narrow. Where
+    /// delays vary, the trend lasts longer than the queue.
     private func judgedUsage(at now: Int64) -> PathUsage {
-        let mayBeStall = now &- lastShort < Self.stall && bottleneckRate.hasPaused && !isNarrow
+        let hasPaused = bottleneckRate.hasPaused || now &- lastPaused < Self.draining
+        let mayBeStall = now &- lastShort < Self.stall && hasPaused && !isNarrow
         return usage == .over && mayBeStall ? .under : usage
     }
 
@@ -159,7 +167,7 @@ struct Detectors {
     mutating func conclude(
         roundTrip: Int64?,
         isApplicationLimited: Bool,
-        isProbed: Bool,
+        sinceProbe: Int64,
         least: Double,
         bounds: ClosedRange<Double>,
         at now: Int64
@@ -181,7 +189,8 @@ struct Detectors {
                 mayTest: least <= Self.tested * (acknowledged.bitsPerSecond ?? 0),
                 at: now
             ),
-            isQueueOfProbe: isProbed && wait < Self.standingWait,
+            isRateOfProbe: sinceProbe < RateControl.counting &+ roundTrip,
+            isQueueOfProbe: sinceProbe < RateControl.settling &+ roundTrip && wait < Self.standingWait,
             fair: events.fairRate(roundTrip: roundTrip),
             floor: events.floor(roundTrip: roundTrip, at: now),
             least: deliversNearlyAll ? least : 0,

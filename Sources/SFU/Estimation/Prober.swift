@@ -29,6 +29,8 @@ struct Prober {
         var isStarved = false
         /// Queuing delay on the path, in nanoseconds.
         var waiting: Double
+        /// Whether the queue empties all the same, now and then.
+        var empties = true
     }
 
     private static let firstScales = (3.0, 6.0)
@@ -168,10 +170,8 @@ struct Prober {
         return nil
     }
 
-    /// Whether a probe was sent in the last nanoseconds, which may have left a queue.
-    func hasProbed(within nanoseconds: Int64, at now: Int64) -> Bool {
-        now &- lastProbe < nanoseconds
-    }
+    /// Nanoseconds since the last probe began, which may have left a queue.
+    func sinceProbe(at now: Int64) -> Int64 { now &- lastProbe }
 
     /// Discards arrival times of probes after the subscriber's clock has changed.
     mutating func forgetArrivals() {
@@ -233,9 +233,14 @@ struct Prober {
         if after < Self.largeDrop * beforeDrop { nextWanted = now &+ Self.timeout }
     }
 
+    /// Whether a sender that is not application-limited may probe.
+    ///
+    /// Where packets wait, although the queue empties, it is jitter, or its own frames are a burden
+    /// to the path, which probes would increase.
     private func isCalm(_ situation: Situation, at now: Int64) -> Bool {
-        let calm = situation.isStepped ? Self.interval : Self.calm
-        return now &- droppedAt > calm && situation.waiting < BandwidthEstimator.shortWait
+        let isQuiet = situation.waiting < BandwidthEstimator.shortWait
+        guard isQuiet || situation.empties && now &- lastProbe > Self.calm else { return false }
+        return now &- droppedAt > (isQuiet && situation.isStepped ? Self.interval : Self.calm)
     }
 
     private func wantsMore(_ situation: Situation) -> Bool {

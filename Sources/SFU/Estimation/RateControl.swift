@@ -25,6 +25,8 @@ struct RateControl {
     private static let caution: Int64 = 5_000_000_000
     /// Nanoseconds, beyond a round trip, for which a rate just measured by a probe is kept.
     static let settling: Int64 = 300_000_000
+    /// Nanoseconds, beyond a round trip, for which a probe counts in the acknowledged rate.
+    static let counting: Int64 = 1_000_000_000
     /// Growth per second beside loss-based flows.
     private static let competingGrowth = 0.08
     /// Share of the acknowledged rate that is sent during a test for such flows.
@@ -53,6 +55,8 @@ struct RateControl {
         /// Queuing delay on the path, in nanoseconds.
         var waiting: Double
         var rule: Contention.Rule
+        /// Whether the acknowledged rate may be that of a probe's padding.
+        var isRateOfProbe: Bool
         /// Whether the queue is no longer than a probe leaves, soon after one.
         var isQueueOfProbe: Bool
         /// Rate that TCP would get.
@@ -186,7 +190,7 @@ struct RateControl {
         if let acknowledged = input.acknowledged, acknowledged > capacity.upper {
             capacity.reset()
         }
-        guard !input.isApplicationLimited, let since = lastIncrease else { return }
+        guard !input.isApplicationLimited, !input.isRateOfProbe, let since = lastIncrease else { return }
         let seconds = min(Double(max(0, now &- since)) / 1e9, 1)
         var target = estimate
         if capacity.estimate != nil || now &- (lastDecrease ?? .min / 2) < Self.caution {

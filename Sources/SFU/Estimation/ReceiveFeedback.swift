@@ -158,7 +158,7 @@ extension BandwidthEstimator {
         let input = detectors.value.conclude(
             roundTrip: roundTrip,
             isApplicationLimited: load.isLimited,
-            isProbed: prober.hasProbed(within: RateControl.settling &+ (roundTrip ?? 0), at: now),
+            sinceProbe: prober.sinceProbe(at: now),
             least: min(Double(least), maximum),
             bounds: Self.minimum...maximum,
             at: now

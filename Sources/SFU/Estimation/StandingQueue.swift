@@ -36,6 +36,15 @@ struct StandingQueue {
         delay += Self.smoothing * (Double(latest) - delay)
     }
 
+    /// Queuing delay in nanoseconds, smoothed; a delay that has come to stay is not one, but that of
+    /// a longer path.
+    var excess: Double {
+        delay - (isSteady ? Double(present.least(of: Self.heldStretches) &- own.least(of: 8)) : 0)
+    }
+
+    /// Least queuing delay of about the last second, in nanoseconds.
+    var leastDelay: Double { Double(present.least(of: 2) &- own.least(of: 8)) }
+
     /// Whether the queue has not emptied for three seconds.
     var isHeld: Bool {
         present.count > Self.heldStretches

@@ -142,6 +142,7 @@ struct BottleneckRateTests {
             roundTrip: 100_000_000,
             waiting: 150_000_000,
             rule: .delay,
+            isRateOfProbe: false,
             isQueueOfProbe: false,
             fair: 0,
             floor: 0,

@@ -51,6 +51,7 @@ struct DownloadTests {
             roundTrip: 200_000_000,
             waiting: 150_000_000,
             rule: rule,
+            isRateOfProbe: false,
             isQueueOfProbe: false,
             fair: fair,
             floor: 0,

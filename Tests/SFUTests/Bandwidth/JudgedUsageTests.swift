@@ -36,6 +36,11 @@ struct JudgedUsageTests {
             overuse: nil
         ),
         Row(
+            testDescription: "it stalls, drains fast, and delays vary",
+            waits: { max(stall($0, 2_000, 2_300, 6), $0 / 10 * 7 % 22) },
+            overuse: nil
+        ),
+        Row(
             testDescription: "it stalls, and drains slowly",
             waits: { stall($0, 2_000, 2_300, 1.4) },
             overuse: nil
@@ -97,7 +102,7 @@ struct JudgedUsageTests {
             let input = detectors.conclude(
                 roundTrip: 40 * Self.millisecond,
                 isApplicationLimited: true,
-                isProbed: false,
+                sinceProbe: .max,
                 least: 0,
                 bounds: Self.bounds,
                 at: now * Self.millisecond

@@ -1,4 +1,3 @@
-import Foundation
 import Testing
 
 @testable import SFU
@@ -57,18 +56,23 @@ struct LineTests {
             fits: [(0, 320), (20, 1_280), (40, 320)],
             frozen: 0.5
         ),
+        // The route gets longer at the beginning, too, so packets seem to wait from then on.
+        Line(
+            "step-longer",
+            [(0, 3_000), (20, 700), (40, 2_000)],
+            delay: 45,
+            jitter: 5,
+            fits: [(0, 1_280), (20, 640), (40, 1_280)]
+        ),
     ]
 
     static let all = narrow + lossy + slow + changing
     /// Lines of the short run.
     static let some = all.filter {
-        ["250k", "loss-10", "delay-200"].contains($0.name)
+        ["250k", "loss-10", "delay-200", "step-longer"].contains($0.name)
     }
 
-    static let lines = named ?? (Scenarios.isFull ? all : some)
-    private static let named = ProcessInfo.processInfo.environment["SFUD_LINES"].map { names in
-        all.filter { names.split(separator: " ").contains(Substring($0.name)) }
-    }
+    static let lines = Line.named(in: all) ?? (Scenarios.isFull ? all : some)
     static let seeds: ClosedRange<UInt64> = Scenarios.isFull ? 1...5 : 1...1
 
     @Test(arguments: lines, seeds)

@@ -136,6 +136,7 @@ struct LongerPathTests {
                 roundTrip: 200_000_000,
                 waiting: 0,
                 rule: rule,
+                isRateOfProbe: false,
                 isQueueOfProbe: false,
                 fair: 1_000_000,
                 floor: 0,

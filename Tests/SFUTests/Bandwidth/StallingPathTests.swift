@@ -9,22 +9,38 @@ struct StallingPathTests {
     private static let interval = 8.0
     private static let count = 7
 
-    /// Returns a line of so many kilobits a second that stalls for so many seconds at a time.
-    private static func line(_ kilobits: Double, stall: Double) -> Line {
+    /// Lines of these rates in kilobits a second, with stalls of so many seconds and so many
+    /// milliseconds of jitter.
+    static let all = [2_000, 5_000].flatMap { (kilobits: Double) in
+        [0.2, 0.35, 0.5].flatMap { stall in
+            [0, 5, 10].map { line(kilobits, stall: stall, jitter: $0) }
+        }
+    }
+    static let lines = Line.named(in: all) ?? (Scenarios.isFull ? all : some)
+    /// Lines of the short run.
+    private static let some = all.filter { $0.jitter == 10 && $0.name.contains("-200-") }
+
+    private static func line(_ kilobits: Double, stall: Double, jitter: Double) -> Line {
         var capacity = [(second: 0.0, kilobits: kilobits)]
         for number in 1...count {
             let begin = Double(number) * interval
             capacity += [(begin, 40), (begin + stall, kilobits)]
         }
-        return Line("handover-\(Int(kilobits))-\(Int(stall * 1_000))", capacity, queue: 700)
+        return Line(
+            "handover-\(Int(kilobits))-\(Int(stall * 1_000))-\(Int(jitter))",
+            capacity,
+            jitter: jitter,
+            queue: 700,
+            // The picture stands while nothing gets through, and for as long as a packet takes.
+            frozen: Double(count) * (stall + 0.15)
+        )
     }
 
-    @Test(arguments: [2_000, 5_000] as [Double], [0.2, 0.35, 0.5])
-    func `a layer outlasts handovers`(kilobits: Double, stall: Double) throws {
-        let seen = try LineCall(Self.line(kilobits, stall: stall), isBusy: false, seed: 1).watch()
+    @Test(arguments: lines, LineTests.seeds)
+    func `a layer outlasts handovers`(line: Line, seed: UInt64) throws {
+        let seen = try LineCall(line, isBusy: false, seed: seed).watch()
         #expect(seen.widths == [])
-        // The picture stands while nothing gets through, and for as long as a packet takes.
-        #expect(seen.frozen <= Double(Self.count) * (stall + 0.15))
+        #expect(seen.frozen <= line.frozen)
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])

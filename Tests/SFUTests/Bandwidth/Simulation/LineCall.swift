@@ -56,6 +56,13 @@ struct Line: CustomTestStringConvertible, Sendable {
 
     var testDescription: String { name }
 
+    /// Returns the lines that `SFUD_LINES` names; `nil` without it.
+    static func named(in all: [Line]) -> [Line]? {
+        ProcessInfo.processInfo.environment["SFUD_LINES"].map { names in
+            all.filter { names.split(separator: " ").contains(Substring($0.name)) }
+        }
+    }
+
     /// Whether the line carries less than the publisher sends.
     var isNarrow: Bool { capacity.allSatisfy { $0.kilobits < 1_400 } }
 
