@@ -190,7 +190,8 @@ struct Detectors {
                 at: now
             ),
             isRateOfProbe: sinceProbe < RateControl.counting &+ roundTrip,
-            isQueueOfProbe: sinceProbe < RateControl.settling &+ roundTrip && wait < Self.standingWait,
+            isQueueOfProbe: sinceProbe < RateControl.settling &+ roundTrip
+                && wait < Self.standingWait,
             fair: events.fairRate(roundTrip: roundTrip),
             floor: events.floor(roundTrip: roundTrip, at: now),
             least: deliversNearlyAll ? least : 0,

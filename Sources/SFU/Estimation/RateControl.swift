@@ -190,7 +190,9 @@ struct RateControl {
         if let acknowledged = input.acknowledged, acknowledged > capacity.upper {
             capacity.reset()
         }
-        guard !input.isApplicationLimited, !input.isRateOfProbe, let since = lastIncrease else { return }
+        guard !input.isApplicationLimited, !input.isRateOfProbe, let since = lastIncrease else {
+            return
+        }
         let seconds = min(Double(max(0, now &- since)) / 1e9, 1)
         var target = estimate
         if capacity.estimate != nil || now &- (lastDecrease ?? .min / 2) < Self.caution {

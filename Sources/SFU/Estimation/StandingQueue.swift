@@ -36,10 +36,12 @@ struct StandingQueue {
         delay += Self.smoothing * (Double(latest) - delay)
     }
 
-    /// Queuing delay in nanoseconds, smoothed; a delay that has come to stay is not one, but that of
-    /// a longer path.
+    /// Queuing delay in nanoseconds, smoothed, without a delay that has come to stay.
+    ///
+    /// That is not one, but the delay of a longer path.
     var excess: Double {
-        delay - (isSteady ? Double(present.least(of: Self.heldStretches) &- own.least(of: 8)) : 0)
+        guard isSteady else { return delay }
+        return delay - Double(present.least(of: Self.heldStretches) &- own.least(of: 8))
     }
 
     /// Least queuing delay of about the last second, in nanoseconds.

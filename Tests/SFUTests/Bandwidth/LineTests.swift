@@ -11,7 +11,7 @@ import Testing
 struct LineTests {
     static let narrow = [
         Line("150k", [(0, 150)], fits: [(0, 320)], frozen: 1, estimate: 1.2),
-        Line("250k", [(0, 250)], fits: [(0, 320)], estimate: 1.08),
+        Line("250k", [(0, 250)], fits: [(0, 320)]),
         Line("600k", [(0, 600)], fits: [(0, 640)]),
         Line("1500k", [(0, 1_500)]),
         Line("3000k", [(0, 3_000)]),
