@@ -39,6 +39,8 @@ struct RateControl {
     private var lastIncrease: Int64?
     private var lastDecrease: Int64?
     private var learnt: Int64?
+    /// Rate that was acknowledged last without a probe's padding, in bits a second.
+    private var ownRate = Double.infinity
     private(set) var estimate: Double
 
     init(_ startBitrate: Double) { estimate = startBitrate }
@@ -77,6 +79,7 @@ struct RateControl {
     ///
     /// - Returns: Whether the rate went down.
     mutating func update(_ input: Input, at now: Int64) -> Bool {
+        if !input.isRateOfProbe { ownRate = input.acknowledged ?? ownRate }
         switch input.rule {
         case .delay: break
         case .longerPath:
@@ -190,9 +193,7 @@ struct RateControl {
         if let acknowledged = input.acknowledged, acknowledged > capacity.upper {
             capacity.reset()
         }
-        guard !input.isApplicationLimited, !input.isRateOfProbe, let since = lastIncrease else {
-            return
-        }
+        guard !input.isApplicationLimited, let since = lastIncrease else { return }
         let seconds = min(Double(max(0, now &- since)) / 1e9, 1)
         var target = estimate
         if capacity.estimate != nil || now &- (lastDecrease ?? .min / 2) < Self.caution {
@@ -201,7 +202,7 @@ struct RateControl {
             target += max(estimate * Self.growth * seconds, 1_000 * seconds)
         }
         if let acknowledged = input.acknowledged {
-            target = min(target, Self.lead * acknowledged + Self.leadOffset)
+            target = min(target, Self.lead * min(acknowledged, ownRate) + Self.leadOffset)
         }
         estimate = max(estimate, min(target, input.bounds.upperBound))
     }
