@@ -63,6 +63,35 @@ struct ProbingTests {
         #expect(second?.minimumPackets == 8)
     }
 
+    /// Wait of packets in milliseconds, whether the queue empties all the same, and probes in 30 s.
+    static let waits: [(wait: Double, empties: Bool, probes: Int)] = [
+        (5, true, 10), (20, true, 3), (20, false, 0),
+    ]
+
+    @Test(arguments: waits)
+    func `a sender that uses what it has is probed for while packets hardly wait`(
+        wait: Double,
+        empties: Bool,
+        probes: Int
+    ) {
+        var prober = Prober()
+        while let probe = prober.take(Self.situation(estimate: 1e6), at: 0) {
+            Self.send(probe, &prober)
+        }
+        var situation = Self.situation(estimate: 1e6)
+        situation.isApplicationLimited = false
+        situation.isStepped = true
+        situation.waiting = wait * 1e6
+        situation.empties = empties
+        var count = 0
+        for now in stride(from: 20_000_000_000 as Int64, to: 50_000_000_000, by: 100_000_000) {
+            guard let probe = prober.take(situation, at: now) else { continue }
+            Self.send(probe, &prober)
+            count += 1
+        }
+        #expect(count == probes)
+    }
+
     @Test func `a result that is uncertain has to be confirmed, and the lower one counts`() {
         var prober = Prober()
         let situation = Self.situation()
