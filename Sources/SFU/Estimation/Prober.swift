@@ -236,10 +236,11 @@ struct Prober {
     /// Whether a sender that is not application-limited may probe.
     ///
     /// Where packets wait, although the queue empties, it is jitter, or its own frames are a burden
-    /// to the path, which probes would increase.
+    /// to the path, which probes would increase; only a sender that cannot grow needs them.
     private func isCalm(_ situation: Situation, at now: Int64) -> Bool {
         let isQuiet = situation.waiting < BandwidthEstimator.shortWait
-        guard isQuiet || situation.empties && now &- lastProbe > Self.calm else { return false }
+        let isJitter = situation.isStepped && situation.empties && now &- lastProbe > Self.calm
+        guard isQuiet || isJitter else { return false }
         return now &- droppedAt > (isQuiet && situation.isStepped ? Self.interval : Self.calm)
     }
 

@@ -88,7 +88,9 @@ enum Scenarios {
         var path = PathProperties(capacity: [(0, capacity)])
         path.jitterMilliseconds = jitter
         let name = "steady-\(Int(capacity / 1e3))-jitter-\(Int(jitter))"
-        return single(name, path, seed: seed, until: length(120, short: 45))
+        // On a narrow path one full queue is much of a short run.
+        let short = capacity < 500e3 ? 120.0 : 45
+        return single(name, path, seed: seed, until: length(120, short: short))
     }
 
     /// RFC 8867 §5.1.
