@@ -235,8 +235,8 @@ struct Prober {
 
     /// Whether a sender that is not application-limited may probe.
     ///
-    /// Where packets wait, although the queue empties, it is jitter, or its own frames are a burden
-    /// to the path, which probes would increase; only a sender that cannot grow needs them.
+    /// If packets wait although the queue empties, it is jitter, or its own frames are a burden to
+    /// the path, which probes would increase; only a sender that cannot grow needs them.
     private func isCalm(_ situation: Situation, at now: Int64) -> Bool {
         let isQuiet = situation.waiting < BandwidthEstimator.shortWait
         let isJitter = situation.isStepped && situation.empties && now &- lastProbe > Self.calm

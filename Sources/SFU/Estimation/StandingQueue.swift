@@ -44,7 +44,8 @@ struct StandingQueue {
         return delay - Double(present.least(of: Self.heldStretches) &- own.least(of: 8))
     }
 
-    /// Least queuing delay of about the last second, in nanoseconds.
+    /// Least queuing delay of about the last second, in nanoseconds; on a path that jitters it is
+    /// little, unless there is a queue.
     var leastDelay: Double { Double(present.least(of: 2) &- own.least(of: 8)) }
 
     /// Whether the queue has not emptied for three seconds.
