@@ -38,14 +38,15 @@ struct StandingQueue {
 
     /// Queuing delay in nanoseconds, smoothed, without a delay that has come to stay.
     ///
-    /// That is not one, but the delay of a longer path.
+    /// A delay that stays the same is no queue, but that of a longer path.
     var excess: Double {
         guard isSteady else { return delay }
         return delay - Double(present.least(of: Self.heldStretches) &- own.least(of: 8))
     }
 
-    /// Least queuing delay of about the last second, in nanoseconds; on a path that jitters it is
-    /// little, unless there is a queue.
+    /// Least queuing delay of about the last second, in nanoseconds.
+    ///
+    /// On a path that jitters it is little, unless there is a queue.
     var leastDelay: Double { Double(present.least(of: 2) &- own.least(of: 8)) }
 
     /// Whether the queue has not emptied for three seconds.

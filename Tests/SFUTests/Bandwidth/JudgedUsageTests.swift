@@ -36,11 +36,6 @@ struct JudgedUsageTests {
             overuse: nil
         ),
         Row(
-            testDescription: "it stalls, drains fast, and delays vary",
-            waits: { max(stall($0, 2_000, 2_300, 6), $0 / 10 * 7 % 22) },
-            overuse: nil
-        ),
-        Row(
             testDescription: "it stalls, and drains slowly",
             waits: { stall($0, 2_000, 2_300, 1.4) },
             overuse: nil
