@@ -39,8 +39,9 @@ struct RateControl {
     private var lastIncrease: Int64?
     private var lastDecrease: Int64?
     private var learnt: Int64?
-    /// Rate that was acknowledged last without a probe's padding, in bits a second.
-    private var ownRate = Double.infinity
+    /// Rate that was acknowledged last without a probe's padding, in bits a second; it fits in
+    /// behind the time.
+    private var ownRate = Float.infinity
     private(set) var estimate: Double
 
     init(_ startBitrate: Double) { estimate = startBitrate }
@@ -79,7 +80,7 @@ struct RateControl {
     ///
     /// - Returns: Whether the rate went down.
     mutating func update(_ input: Input, at now: Int64) -> Bool {
-        if !input.isRateOfProbe { ownRate = input.acknowledged ?? ownRate }
+        if !input.isRateOfProbe { ownRate = input.acknowledged.map(Float.init) ?? ownRate }
         switch input.rule {
         case .delay: break
         case .longerPath:
@@ -202,7 +203,7 @@ struct RateControl {
             target += max(estimate * Self.growth * seconds, 1_000 * seconds)
         }
         if let acknowledged = input.acknowledged {
-            target = min(target, Self.lead * min(acknowledged, ownRate) + Self.leadOffset)
+            target = min(target, Self.lead * min(acknowledged, Double(ownRate)) + Self.leadOffset)
         }
         estimate = max(estimate, min(target, input.bounds.upperBound))
     }
