@@ -107,7 +107,8 @@ struct Allocation: ~Copyable {
 
     /// Returns the budget that would allow a claim one more rung, in bits a second.
     func needed(byNextRungAt index: Int) -> Int {
-        Int(Double(total + step(of: index)) / Self.riseShare)
+        let share = claims[index].given < 0 ? Self.returnShare : Self.riseShare
+        return Int(Double(total + step(of: index)) / share)
     }
 
     /// Returns the least budget that would allow any claim one more rung, in bits a second; `nil`

@@ -48,16 +48,16 @@ extension LayerAllocator {
             give(position, beside: other, at: now, &transports, &receiver, &forwarder)
         }
         transports[transport].allocated = other + allocation.given
-        // A subscriber is probed only if it could use more and a slot can send padding.
-        let isProbed =
-            estimate != nil && allocation.wanted > 0
-            && forwarder.paddedSlot(of: transport, transports) != nil
+        // A subscriber is probed only if it could use more.
+        let isProbed = estimate != nil && allocation.wanted > 0
+        let isPadded = forwarder.paddedSlot(of: transport, transports) != nil
         transports[transport].bandwidth?.estimator.setWanted(
             isProbed ? other + allocation.wanted : 0,
             allocated: other + allocation.given,
             next: allocation.needed.map { other + $0 } ?? 0,
             least: other + allocation.least,
-            isStarved: isProbed && allocation.given == 0
+            isStarved: isProbed && allocation.given == 0,
+            isPadded: isPadded
         )
     }
 

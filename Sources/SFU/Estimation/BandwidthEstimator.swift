@@ -48,7 +48,9 @@ struct BandwidthEstimator: ~Copyable {
     var allocated = 0.0
     var next = 0.0
     var isStarved = false
-    /// Bits a second that the lowest layers need beside all else; it fits in beside the flag.
+    /// Whether padding can be sent, so that probes show what the path carries.
+    var isPadded = true
+    /// Bits a second that the lowest layers need beside all else; it fits in beside the flags.
     var least: Float = 0
     /// Estimate in bits a second.
     var current: Double
@@ -119,10 +121,12 @@ struct BandwidthEstimator: ~Copyable {
         allocated: Int,
         next: Int = 0,
         least: Int = 0,
-        isStarved: Bool = false
+        isStarved: Bool = false,
+        isPadded: Bool = true
     ) {
         wanted = Double(max(0, bitsPerSecond))
         self.isStarved = isStarved
+        self.isPadded = isPadded
         prober.noteDemand(wanted)
         self.allocated = Double(max(0, allocated))
         self.next = Double(max(0, next))
@@ -148,9 +152,7 @@ struct BandwidthEstimator: ~Copyable {
     var deadline: Instant? {
         guard let lastSent else { return nil }
         let isIdle = packets.isEmpty && nextLook > lastSent &+ Self.memory
-        let probe =
-            mayProbe ? prober.deadline(situation, now: nextLook &- Self.interval) : nil
-        switch (isIdle, probe) {
+        switch (isIdle, probeDeadline) {
         case (true, nil): return nil
         case (true, let probe?): return Instant(nanoseconds: probe)
         case (false, nil): return Instant(nanoseconds: nextLook)
@@ -158,11 +160,21 @@ struct BandwidthEstimator: ~Copyable {
         }
     }
 
+    /// Time at which a probe or a trial may next be due, in nanoseconds.
+    private var probeDeadline: Int64? {
+        guard mayProbe else { return nil }
+        guard isPadded else { return wanted > 0 ? detectors.value.trials.deadline(situation) : nil }
+        return prober.deadline(situation, now: nextLook &- Self.interval)
+    }
+
     /// Returns a probe to send now, if one is due.
+    ///
+    /// Where no padding can be sent, it raises the estimate instead, now and then.
     mutating func takeProbe(at now: Instant) -> Probe? {
         let isAnswered = lastFeedback.map { now.nanoseconds &- $0 < Self.staleness } ?? true
         guard mayProbe, isAnswered || isSilent else {
             prober.refuse(at: now.nanoseconds)
+            if detectors.isMade { detectors.value.trials.refuse(at: now.nanoseconds) }
             return nil
         }
         var situation = situation
@@ -171,12 +183,24 @@ struct BandwidthEstimator: ~Copyable {
             situation.isCongested = false
             situation.waiting = 0
         }
+        guard isPadded else {
+            tryMore(situation, at: now.nanoseconds)
+            return nil
+        }
         return prober.take(situation, at: now.nanoseconds)
+    }
+
+    /// Raises the estimate if a trial is due.
+    private mutating func tryMore(_ situation: Prober.Situation, at now: Int64) {
+        guard wanted > 0, let rate = detectors.value.trials.take(situation, at: now) else { return }
+        if rate > rates.estimate { rates.learn(rate, at: now) }
+        detectors.value.losses.learn(rate)
+        settle(.growth, at: now)
     }
 
     /// Whether the subscriber reports arrival times, which probes need; the first ones are sent to
     /// find that out.
-    private var mayProbe: Bool { lastFeedback != nil || !limits.hasEstimate }
+    private var mayProbe: Bool { lastFeedback != nil || isPadded && !limits.hasEstimate }
 
     /// Whether nothing is under way that could tell of the path, while video waits for it: only a
     /// probe can.

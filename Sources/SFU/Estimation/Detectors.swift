@@ -43,7 +43,8 @@ struct Detectors {
     /// Send time of the last lost packet, in nanoseconds.
     private var lastLoss = Int64.min / 2
     private(set) var acknowledged = AcknowledgedRate()
-    private(set) var losses = LossControl()
+    var losses = LossControl()
+    var trials = Trials()
     private var events = LossEvents()
     var outages = Outages()
     private(set) var first = StartupTrain()

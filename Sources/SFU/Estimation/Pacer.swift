@@ -112,7 +112,7 @@ package struct Pacer: ~Copyable {
     package mutating func next(at now: Instant) -> Item? {
         drain(at: now)
         if let item = audio.removeFirst() { return sent(item) }
-        guard probe != nil || debt < Double(burstBytes) else { return nil }
+        guard debt < Double(burstBytes) else { return nil }
         if let item = retransmissions.removeFirst() { return sent(item) }
         if let item = video.removeFirst() { return sent(item) }
         if let item = fillers.removeFirst() { return sent(item) }

@@ -69,7 +69,8 @@ struct PathBandwidth: ~Copyable {
     /// Neither the old path's capacity nor the losses at its end say anything about the new one.
     mutating func restart(at now: Instant) {
         let (wanted, allocated) = (estimator.wanted, estimator.allocated)
-        let (next, least, isStarved) = (estimator.next, estimator.least, estimator.isStarved)
+        let (next, least) = (estimator.next, estimator.least)
+        let (isStarved, isPadded) = (estimator.isStarved, estimator.isPadded)
         estimator = BandwidthEstimator(
             at: now,
             startBitrate: Self.startBitrate,
@@ -80,7 +81,8 @@ struct PathBandwidth: ~Copyable {
             allocated: Int(saturating: allocated),
             next: Int(saturating: next),
             least: Int(saturating: Double(least)),
-            isStarved: isStarved
+            isStarved: isStarved,
+            isPadded: isPadded
         )
         firstReport = nil
         lastLoss = nil

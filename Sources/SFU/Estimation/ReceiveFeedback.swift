@@ -168,9 +168,8 @@ extension BandwidthEstimator {
             reason = .overuse
             prober.noteDrop(from: before, to: rates.estimate, at: now)
         } else if let shown, detectors.value.usage != .over {
-            if let rate = prober.noteResult(shown, situation, at: now), rate > rates.estimate {
-                rates.learn(min(rate, maximum), at: now)
-                detectors.value.learn(min(rate, maximum))
+            if let rate = prober.noteResult(shown, situation, at: now), rate > current {
+                learn(min(rate, maximum), at: now)
                 reason = .probe
             }
         }
@@ -181,6 +180,13 @@ extension BandwidthEstimator {
             isApplicationLimited: load.isLimited
         )
         settle(reason, at: now)
+    }
+
+    /// Takes a rate that the path carries, in bits a second: the limit that loss sets may be far
+    /// below the delay-based rate, and is raised all the same.
+    mutating func learn(_ rate: Double, at now: Int64) {
+        if rate > rates.estimate { rates.learn(rate, at: now) }
+        detectors.value.learn(rate)
     }
 
     /// Raises the rate to the traffic that is delivered without queuing.
@@ -241,6 +247,7 @@ extension BandwidthEstimator {
         let before = current
         let limit = detectors.value.losses.limit
         current = min(max(min(rates.estimate, limit), Self.minimum), maximum)
+        if current < before { detectors.value.trials.noteDrop(at: now) }
         let isLoss = limit < rates.estimate && current <= before
         finish(isLoss ? .loss : reason, from: before, at: now)
     }

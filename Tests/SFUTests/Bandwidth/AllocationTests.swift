@@ -171,6 +171,22 @@ import Testing
         #expect(given == row.given)
     }
 
+    @Test(arguments: [100, 300, 700, 1_000])
+    func `what another rung needs is enough for it, and hardly less`(budget: Int) {
+        var allocation = Allocation()
+        Self.fill(&allocation, [Demand(ladder: Self.simulcast), Demand(ladder: Self.simulcast)])
+        allocation.share(budget * 1_000)
+        let before = allocation.given
+        let needed = allocation.needed ?? 0
+        allocation.share(needed * 99 / 100)
+        let short = allocation.given
+        // A bit may be lost to rounding.
+        allocation.share(needed + 2)
+        let after = allocation.given
+        #expect(short == before)
+        #expect(after > before)
+    }
+
     static func fill(_ allocation: inout Allocation, _ wishes: [Demand]) {
         allocation.removeAll()
         for wish in wishes {

@@ -183,4 +183,28 @@ struct PacerTests {
         let after = pacer.currentProbe
         #expect(after == nil)
     }
+
+    @Test func `media that waits leaves at a probe's rate, too, not at once`() {
+        var pacer = Pacer(at: Self.start, bitsPerSecond: 750_000)
+        for index in 0..<30 {
+            _ = pacer.enqueue(UInt32(index), bytes: 1_200, class: .video, at: Self.start)
+        }
+        // 225 bytes a millisecond.
+        let probe = Probe(
+            id: ProbeID(rawValue: 9),
+            bitsPerSecond: 1_800_000,
+            bytes: 9_000,
+            minimumPackets: 5
+        )
+        pacer.start(probe, at: Self.start)
+        var sent: [Int64] = []
+        for millisecond: Int64 in 0..<100 {
+            while let item = pacer.next(at: Self.start.advanced(milliseconds: millisecond)) {
+                if item.probe == probe.id { sent.append(millisecond) }
+            }
+        }
+        #expect(sent.count == 8)
+        #expect(Set(sent).count >= 6)
+        #expect((30...45).contains(sent.last ?? 0))
+    }
 }

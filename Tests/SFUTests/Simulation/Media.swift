@@ -75,6 +75,7 @@ enum Media {
         _ index: UInt32,
         kind: MediaKind = .video,
         ssrc: UInt32 = 0xaaaa,
+        hasRTX: Bool = true,
         formats: [FormatMapping]? = nil
     ) -> SlotConfiguration {
         SlotConfiguration(
@@ -82,7 +83,7 @@ enum Media {
             mid: "v\(index)",
             kind: kind,
             ssrc: SSRC(rawValue: ssrc),
-            rtxSSRC: kind == .video ? SSRC(rawValue: ssrc + 1) : nil,
+            rtxSSRC: kind == .video && hasRTX ? SSRC(rawValue: ssrc + 1) : nil,
             formats: formats ?? [kind == .video ? viewerVP8 : opus],
             extensions: viewerExtensions
         )

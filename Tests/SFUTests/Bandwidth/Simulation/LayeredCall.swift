@@ -29,6 +29,8 @@ struct LayeredCall: ~Copyable {
         var obeyingWithRamp: Double?
         /// Whether the picture is nearly still.
         var isStill = false
+        /// Whether the viewer takes RTX, and so padding.
+        var hasRTX = true
     }
 
     /// The viewer's downlink: takes datagrams from the core, and delivers them later.
@@ -67,6 +69,8 @@ struct LayeredCall: ~Copyable {
     var faults = PlantedFaults()
     var source: LayeredSource
     let link: Downlink
+    /// Share of packets that the downlink loses, beside planted faults.
+    var loss: Double
     private let start: Int64
     private var reports: [(due: Int64, bytes: [UInt8])] = []
     /// Encodings requested of the publisher, and the time at which it learns of it.
@@ -83,9 +87,12 @@ struct LayeredCall: ~Copyable {
     /// Returns once the viewer has subscribed.
     init(_ settings: Settings, seed: UInt64) throws {
         self.settings = settings
+        loss = settings.loss
         call = try Call(seed: seed)
         call.join(publications: [Media.audio(0), Media.video(1, rids: ["q", "h", "f"])])
-        call.join(slots: [Media.slot(0), Media.slot(1, kind: .audio, ssrc: 0xbbbb)])
+        call.join(slots: [
+            Media.slot(0, hasRTX: settings.hasRTX), Media.slot(1, kind: .audio, ssrc: 0xbbbb),
+        ])
         call.connect(0)
         call.connect(1)
         start = call.now.nanoseconds + Int64(settings.head * 1e9)

@@ -117,7 +117,7 @@ struct LineCall: ~Copyable {
                 call.link.bottleneck.properties.delayMilliseconds = line.delay
             }
             if call.second >= line.lossFrom + Self.lead {
-                call.link.bottleneck.properties.loss = line.loss
+                call.loss = line.loss
             }
             let second = call.second - Self.lead
             let told = call.call.core.transports[1].bandwidth?.estimator.explanation

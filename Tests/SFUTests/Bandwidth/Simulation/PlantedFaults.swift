@@ -57,6 +57,6 @@ extension LayeredCall {
         viewer.isBroken = faults.isOn(.decoderBroken, at: second)
         link.isDead = faults.isOn(.downlinkDead, at: second)
         let isLossy = faults.isOn(.downlinkLoss, at: second)
-        link.bottleneck.properties.loss = isLossy ? 0.7 : settings.loss
+        link.bottleneck.properties.loss = isLossy ? 0.7 : loss
     }
 }
