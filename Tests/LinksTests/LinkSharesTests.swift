@@ -49,6 +49,21 @@ import WorkerInterface
         #expect(Self.given(&shares, claims, 180_000, isFull: true, at: 3_500) == [1, 1])
     }
 
+    @Test func `what is needed is told with the room that a return takes`() {
+        var shares = LinkShares()
+        let now = Self.start
+        let told = shares.share(
+            Self.claims(0),
+            within: 60_000,
+            beside: 50_000,
+            isFull: false,
+            at: now
+        )
+        #expect(told.given == [0])
+        // A link's headers take 9 % more.
+        #expect(told.next == 50_000 + 136_250)
+    }
+
     @Test func `what was withheld comes back after a rest, a failed attempt after a longer one`() {
         var shares = LinkShares()
         #expect(Self.given(&shares, Self.claims(2), 300_000, isFull: true, at: 0) == [1])

@@ -192,9 +192,10 @@ package struct Pacer: ~Copyable {
         drained = now
     }
 
-    /// Returns the pacing rate, raised if queued packets would exceed their queuing time.
+    /// Returns the pacing rate, or a probe's, raised if queued packets would exceed their queuing
+    /// time.
     private func effectiveRate(at now: Instant) -> Double {
-        if let probe { return Double(probe.bitsPerSecond) }
+        let rate = probe?.bitsPerSecond ?? rate
         guard !isEmpty else { return Double(rate) }
         let oldest = video.first ?? retransmissions.first ?? fillers.first
         let waited = oldest.map { now.nanoseconds(since: $0.arrived) } ?? 0

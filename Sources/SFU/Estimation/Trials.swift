@@ -1,14 +1,15 @@
 /// Raises the estimate for another layer where no padding can be sent, so that only media can show
 /// what the path carries.
 ///
-/// Padding travels on an RTX stream, which clients need not have. A trial that fails costs a moment
-/// of queuing, so each failure doubles the time until the next one.
+/// Padding travels on an RTX stream, which clients need not have. A trial that fails fills the
+/// path's queue for a second, so each failure doubles the time until the next one.
 struct Trials {
     /// Nanoseconds between trials and after a drop, and how often failures double it.
     static let interval: Int64 = 5_000_000_000
-    private static let mostDoublings = 3
-    /// Nanoseconds after which a trial has gone well.
-    private static let length: Int64 = 10_000_000_000
+    private static let mostDoublings = 5
+    /// Nanoseconds after which a trial has gone well: a slot whose layer has failed before takes
+    /// up to 64 s to use what has been tried.
+    private static let length: Int64 = 70_000_000_000
     /// Nanoseconds between two looks while a trial is due and conditions forbid it.
     private static let lookInterval: Int64 = 200_000_000
     /// What is tried relative to what the next layer needs.
@@ -33,7 +34,9 @@ struct Trials {
             self.due = now &+ Self.interval
             return nil
         }
-        guard now >= due, !situation.isCongested, situation.empties,
+        let isQueueEmpty =
+            situation.empties || situation.waiting < BandwidthEstimator.shortWait
+        guard now >= due, !situation.isCongested, isQueueEmpty,
             situation.next > situation.estimate, situation.estimate < situation.maximum
         else { return nil }
         self.due = now &+ Self.interval
@@ -44,7 +47,7 @@ struct Trials {
     /// Notes a look at a time at which nothing may be tried.
     mutating func refuse(at now: Int64) { looked = now }
 
-    /// Notes a drop of the estimate, soon after a trial for that trial.
+    /// Notes a drop of the estimate, which a trial before it may have caused.
     mutating func noteDrop(at now: Int64) {
         if let tried = last {
             let isFailure = now &- tried < Self.length

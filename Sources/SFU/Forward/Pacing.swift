@@ -31,8 +31,8 @@ extension Forwarder {
     ) {
         guard transports[transport].bandwidth != nil else { return }
         transports[transport].bandwidth?.expire(at: now)
-        transports.noteEstimate(of: transport, at: now)
         startProbe(of: transport, at: now, &transports)
+        transports.noteEstimate(of: transport, at: now)
         while output.free > Batch.replyCapacity / 2,
             let item = transports[transport].bandwidth?.takeNext(at: now)
         {

@@ -114,10 +114,6 @@ package struct LinkShares: ~Copyable {
             if claim.given < claim.held { hasFallen = true }
             result.given.append(claim.given + 1)
         }
-        if result.given.contains(0) {
-            let share = Allocation.riseShare / Allocation.returnShare
-            result.next = other + Int(Double(result.next - other) * share)
-        }
         if hasFallen { noteFall(at: now) } else if hasRisen { noteRise(within: limit, at: now) }
         return result
     }
