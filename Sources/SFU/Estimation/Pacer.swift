@@ -112,7 +112,7 @@ package struct Pacer: ~Copyable {
     package mutating func next(at now: Instant) -> Item? {
         drain(at: now)
         if let item = audio.removeFirst() { return sent(item) }
-        guard debt < Double(burstBytes) else { return nil }
+        guard probe != nil || debt < Double(burstBytes) else { return nil }
         if let item = retransmissions.removeFirst() { return sent(item) }
         if let item = video.removeFirst() { return sent(item) }
         if let item = fillers.removeFirst() { return sent(item) }
@@ -192,10 +192,9 @@ package struct Pacer: ~Copyable {
         drained = now
     }
 
-    /// Returns the pacing rate, or a probe's, raised if queued packets would exceed their queuing
-    /// time.
+    /// Returns the pacing rate, raised if queued packets would exceed their queuing time.
     private func effectiveRate(at now: Instant) -> Double {
-        let rate = probe?.bitsPerSecond ?? rate
+        if let probe { return Double(probe.bitsPerSecond) }
         guard !isEmpty else { return Double(rate) }
         let oldest = video.first ?? retransmissions.first ?? fillers.first
         let waited = oldest.map { now.nanoseconds(since: $0.arrived) } ?? 0

@@ -183,32 +183,4 @@ struct PacerTests {
         let after = pacer.currentProbe
         #expect(after == nil)
     }
-
-    @Test(arguments: [(waiting: 4, last: 15...25), (waiting: 30, last: 5...36)])
-    func `media that waits leaves at a probe's rate, or within its patience, but not at once`(
-        waiting: Int,
-        last: ClosedRange<Int64>
-    ) {
-        var pacer = Pacer(at: Self.start, bitsPerSecond: 750_000)
-        for index in 0..<waiting {
-            _ = pacer.enqueue(UInt32(index), bytes: 1_200, class: .video, at: Self.start)
-        }
-        // 225 bytes a millisecond.
-        let probe = Probe(
-            id: ProbeID(rawValue: 9),
-            bitsPerSecond: 1_800_000,
-            bytes: 9_000,
-            minimumPackets: 5
-        )
-        pacer.start(probe, at: Self.start)
-        var sent: [Int64] = []
-        for millisecond: Int64 in 0..<100 {
-            while let item = pacer.next(at: Self.start.advanced(milliseconds: millisecond)) {
-                if item.probe == probe.id { sent.append(millisecond) }
-            }
-        }
-        #expect(sent.count == min(waiting, 8))
-        #expect(Set(sent).count >= min(waiting, 5))
-        #expect(last.contains(sent.last ?? 0))
-    }
 }
