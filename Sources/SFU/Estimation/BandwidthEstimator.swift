@@ -182,7 +182,6 @@ struct BandwidthEstimator: ~Copyable {
             // The last signs of congestion are too old to count.
             situation.isCongested = false
             situation.waiting = 0
-            situation.empties = true
         }
         guard isPadded else {
             tryMore(situation, at: now.nanoseconds)
