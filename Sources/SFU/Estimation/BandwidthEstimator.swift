@@ -169,7 +169,7 @@ struct BandwidthEstimator: ~Copyable {
 
     /// Returns a probe to send now, if one is due.
     ///
-    /// Where no padding can be sent, it raises the estimate instead, now and then.
+    /// The estimate is raised now and then instead if no padding can be sent.
     mutating func takeProbe(at now: Instant) -> Probe? {
         let isAnswered = lastFeedback.map { now.nanoseconds &- $0 < Self.staleness } ?? true
         guard mayProbe, isAnswered || isSilent else {

@@ -184,7 +184,7 @@ extension BandwidthEstimator {
 
     /// Takes a rate that the path carries, in bits a second: the limit that loss sets may be far
     /// below the delay-based rate, and is raised all the same.
-    mutating func learn(_ rate: Double, at now: Int64) {
+    private mutating func learn(_ rate: Double, at now: Int64) {
         if rate > rates.estimate { rates.learn(rate, at: now) }
         detectors.value.learn(rate)
     }

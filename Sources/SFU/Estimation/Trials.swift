@@ -5,14 +5,14 @@
 /// path's queue for a second, so each failure doubles the time until the next one.
 struct Trials {
     /// Nanoseconds between trials and after a drop, and how often failures double it.
-    static let interval: Int64 = 5_000_000_000
+    private static let interval: Int64 = 5_000_000_000
     private static let mostDoublings = 5
     /// Nanoseconds after which a trial has gone well: a slot whose layer has failed before takes
     /// up to 64 s to use what has been tried.
     private static let length: Int64 = 70_000_000_000
     /// Nanoseconds between two looks while a trial is due and conditions forbid it.
     private static let lookInterval: Int64 = 200_000_000
-    /// What is tried relative to what the next layer needs.
+    /// Rate that is tried, relative to what the next layer needs.
     private static let margin = 1.02
 
     private var due: Int64?
