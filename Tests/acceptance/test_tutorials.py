@@ -10,9 +10,10 @@ from urllib.parse import quote
 
 import aiohttp
 import pytest
+from yarl import URL
 
 from harness import process
-from harness.ipc import Refused
+from harness.ipc import LONGEST_LINE, Refused
 from harness.process import until
 from harness.sfud import REPOSITORY
 
@@ -37,6 +38,18 @@ RUN = {
     "go": ["./server"],
     "swift": [str(REPOSITORY / ".build/tutorial/debug/server")],
 }
+
+#: JSON in a call's params that may make a line too long for sfud, or one that it cannot read.
+HOSTILE = (
+    f'"{"x" * 3_000_000}"',
+    f'"{chr(0x4E2D) * 400_000}"',  # 1.2 MB in UTF-8
+    f'"{"<" * 490_000}"',  # which some write as six characters
+    f"[{','.join(['1e20'] * 90_000)}]",  # which some write as 21 digits
+    '"\\ud800"',
+    "[" * 100 + "]" * 100,
+)
+#: The servers wait ten seconds for sfud.
+PATIENCE = aiohttp.ClientTimeout(total=20)
 
 #: Measures what the pages show and play.
 METER = """
@@ -98,12 +111,13 @@ class Server:
 
 @pytest.fixture
 def tutorial(loop, sfud, tmp_path):
-    """Returns `await tutorial(language)`, which starts that server; it is gone after the test."""
+    """Returns `await tutorial(language)`, which starts that server; it is gone after the test.
+    `at`: has the socket's path, `.ipc`, if it is not sfud's."""
     started = []
 
-    async def start(language: str) -> Server:
+    async def start(language: str, at=sfud) -> Server:
         started.append(Server(language, tmp_path))
-        return await started[-1].start(sfud)
+        return await started[-1].start(at)
 
     yield start
     for server in started:
@@ -246,6 +260,11 @@ async def test_the_tutorials_server_says_who_calls(tutorial, ipc, sfud, language
             async with http.post("/call", data=json.dumps(body)) as reply:
                 return reply.status, json.loads(await reply.text())
 
+        async def still_serves() -> None:
+            asked = {"method": "subscription.set", "params": {"subscriptions": []}}
+            status, reply = await call(key=other["key"], **asked)
+            assert status == 200 and reply["result"]["results"] == []
+
         ann, eve = await listen("Ann"), await listen("Eve")
         one, other = await ann.next("joined"), await eve.next("joined")
         assert len(one["key"]) == 32 and one["key"] != other["key"]
@@ -277,12 +296,24 @@ async def test_the_tutorials_server_says_who_calls(tutorial, ipc, sfud, language
         for text in ("", "nonsense", "[]", "null", "{}", '{"key": 1}'):
             async with http.post("/call", data=text) as refused:
                 assert refused.status in (400, 403), text
-        # A line of more than 1 MiB would cost the server its connection to sfud.
-        long = {"subscriptions": [], "more": "x" * 3_000_000}
-        body = {"key": one["key"], "method": "subscription.set", "params": long}
+        # A line of more than 1 MiB would cost the server its connection to sfud, and what sfud
+        # cannot read it answers to nobody. Others' calls go on.
+        for more in HOSTILE:
+            text = json.dumps({"key": one["key"], "method": "subscription.set", "params": {}})
+            text = text.replace("{}", f'{{"subscriptions": [], "more": {more}}}')
+            with contextlib.suppress(aiohttp.ClientError):
+                async with http.post("/call", data=text, timeout=PATIENCE) as refused:
+                    assert refused.status in (400, 403, 413), more[:10]
+            await still_serves()
         with contextlib.suppress(aiohttp.ClientError):
-            async with http.post("/call", data=json.dumps(body)) as refused:
-                assert refused.status in (400, 403, 413)
+            name = {"room": "hall", "name": "<" * 300_000}
+            async with http.get("/events", params=name, timeout=PATIENCE) as refused:
+                assert refused.status in (400, 414, 431)
+        await still_serves()
+        url = URL(f"{server.url}/", encoded=True)
+        async with aiohttp.request("GET", url, allow_redirects=False) as odd:
+            assert odd.status in (301, 400, 404)
+        await still_serves()
         for room in ("not a room", "", "x" * 200):
             refused = await http.get("/events", params={"room": room, "name": "Eve"})
             assert refused.status == 400 and "error" in json.loads(await refused.text()), room
@@ -310,6 +341,60 @@ async def test_the_tutorials_server_says_who_calls(tutorial, ipc, sfud, language
         await ipc.close()
         await sfud.stop()
         assert await asyncio.wait_for(server.process.wait(), 10) == 1
+
+
+class Lossy:
+    """A socket of sfud's at which the replies to `participant.join` are lost."""
+
+    def __init__(self, sfud, folder: Path):
+        self.sfud, self.ipc = sfud, folder / "lossy.sock"
+
+    async def __aenter__(self) -> "Lossy":
+        self.server = await asyncio.start_unix_server(self.serve, self.ipc, limit=LONGEST_LINE)
+        return self
+
+    async def __aexit__(self, *_) -> None:
+        self.server.close()
+
+    async def serve(self, asked, answers) -> None:
+        replies, calls = await asyncio.open_unix_connection(self.sfud.ipc, limit=LONGEST_LINE)
+        lost = set()
+
+        async def ask():
+            while line := await asked.readline():
+                call = json.loads(line)
+                if call["method"] == "participant.join":
+                    lost.add(call["id"])
+                calls.write(line)
+            calls.close()
+
+        async def answer():
+            while line := await replies.readline():
+                if json.loads(line).get("id") not in lost:
+                    answers.write(line)
+            answers.close()
+
+        await asyncio.gather(ask(), answer())
+
+
+@pytest.mark.parametrize("language", RUN)
+async def test_a_join_without_a_reply_leaves_nobody_there(tutorial, ipc, sfud, tmp_path, language):
+    async with Lossy(sfud, tmp_path) as lossy:
+        server = await tutorial(language, lossy)
+        async with aiohttp.ClientSession(server.url, timeout=PATIENCE) as http:
+            asked = asyncio.ensure_future(http.get("/events?room=hall&name=Ann"))
+
+            async def there():
+                return "Ann" in await people(ipc)
+
+            await until(there, "Ann is in the room")
+            assert (await asked).status == 400
+
+            async def gone():
+                return not await people(ipc)
+
+            await until(gone, "Ann has left")
+        await process.kill(server.process)
 
 
 @pytest.mark.parametrize("language", RUN)
