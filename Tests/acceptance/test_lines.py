@@ -277,7 +277,7 @@ async def test_one_line_of_five_seconds(tmp_path: Path):
     """The command itself, on a line that every picture survives."""
     child = await asyncio.create_subprocess_exec(
         REPOSITORY / "benchmarks/lines/run", "loss-2", "--runs", "1", "--seconds", "5",
-        "--lead", "2", "--output", tmp_path, stdout=asyncio.subprocess.PIPE,
+        "--lead", "2", "--jitter-buffer", "300", "--output", tmp_path, stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env={**os.environ, "ACCEPTANCE_PYTHON": sys.executable},
     )  # fmt: skip
@@ -295,6 +295,8 @@ async def test_one_line_of_five_seconds(tmp_path: Path):
         assert one["framesPerSecond"] > 5 and sum(one["sizes"].values()) > 0.9, one
         assert one["dropped"] > 0 and one["deliveredBits"] > 100_000, one
         assert one["counters"]["framesDecoded"] > 20, one
+        held = one["counters"]["jitterBufferDelay"] / one["counters"]["jitterBufferEmittedCount"]
+        assert held > 0.15, one
     assert set(rows[0]["layers"]) == {"180", "360", "720"} and len(rows[1]["layers"]) == 1
     assert "| **loss-2** 2 % random loss | sfud |" in (tmp_path / "lines.md").read_text()
     for drawing in ["lines.svg", "timelines/loss-2.svg"]:

@@ -41,6 +41,10 @@ def arguments(given: list[str]) -> argparse.Namespace:
         "--lead", type=float, default=15, help="seconds on a free line before; 0: none (15)"
     )
     parser.add_argument(
+        "--jitter-buffer", type=int, default=0, metavar="MS",
+        help="milliseconds that viewers ask their jitter buffers to hold; 0: none asked for (0)",
+    )  # fmt: skip
+    parser.add_argument(
         "--viewers", choices=["chromium", "firefox", "both", "usual"], default="usual",
         help="usual: Chromium on all lines, on some of them Firefox as well",
     )  # fmt: skip
@@ -61,6 +65,8 @@ def arguments(given: list[str]) -> argparse.Namespace:
         parser.error(f"no line {error.args[0]}; --help lists them")
     if options.runs < 1 or options.seconds <= 0 or options.lead < 0:
         parser.error("--runs and --seconds have to be more than 0, --lead not less")
+    if not 0 <= options.jitter_buffer <= 4000:
+        parser.error("--jitter-buffer takes 0 to 4000")
     return options
 
 
@@ -79,7 +85,9 @@ def trials(options: argparse.Namespace) -> list[calls.Trial]:
     """Returns the calls in their order: the systems take turns on each line, and a run is over all
     lines, so that a slow quarter of an hour does not hit one line alone."""
     return [
-        calls.Trial(line, system, viewer, run, options.seconds, options.lead)
+        calls.Trial(
+            line, system, viewer, run, options.seconds, options.lead, options.jitter_buffer
+        )
         for run in range(1, options.runs + 1)
         for line in options.lines
         for viewer in viewers(line, options.viewers)
@@ -117,6 +125,7 @@ def conditions(options: argparse.Namespace) -> dict[str, Any]:
         "runs": options.runs,
         "seconds": options.seconds,
         "lead": options.lead,
+        "jitter buffer": options.jitter_buffer,
     }
 
 

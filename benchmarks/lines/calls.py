@@ -52,6 +52,8 @@ class Trial:
     """Seconds of a line of length 1."""
     lead: float
     """Seconds on a free line before."""
+    jitter_buffer: int = 0
+    """Milliseconds that the viewer asks its jitter buffer to hold; 0 if it asks for none."""
 
     @property
     def seconds(self) -> float:
@@ -107,6 +109,8 @@ async def make(trial: Trial, browsers: Browsers) -> figures.Recording:
         else:
             connecting = directly(camera, viewer, link, START if trial.lead else None)
         call = await stack.enter_async_context(connecting)
+        if trial.jitter_buffer:
+            await viewer.call("buffer", trial.jitter_buffer)
         return await record(trial, steps, camera, viewer, link, call)
 
 

@@ -55,7 +55,8 @@ class Recording:
 #: From W3C webrtc-stats; a browser without one of them leaves it out.
 COUNTERS = [
     "freezeCount", "totalFreezesDuration", "framesDecoded", "framesDropped", "keyFramesDecoded",
-    "packetsLost", "nackCount", "pliCount", "retransmittedPacketsReceived",
+    "packetsLost", "nackCount", "pliCount", "retransmittedPacketsReceived", "jitterBufferDelay",
+    "jitterBufferEmittedCount",
 ]  # fmt: skip
 
 

@@ -275,6 +275,13 @@ class Peer {
     }
   }
 
+  // Has the browser hold what it receives for at least so long before it plays it.
+  buffer(milliseconds) {
+    for (const receiver of this.connection.getReceivers()) {
+      receiver.jitterBufferTarget = milliseconds;
+    }
+  }
+
   // At random adds, ends or redirects an m-line after the first `kept`, or restarts ICE.
   stir(kept) {
     const all = this.connection.getTransceivers().slice(kept);
