@@ -75,6 +75,8 @@ extension LayerAllocator {
         _ forwarder: inout Forwarder
     ) {
         guard receiver.publications[publication].refreshes.mayRefresh(at: now) else {
+            // What a role forbids does not wait for it.
+            forwarder.holdViewersAboveCap(of: publication, &receiver)
             return receiver.scheduleReview(of: publication, at: now, &transports)
         }
         refreshLayers(of: publication, at: now, &transports, &receiver, &forwarder)
@@ -102,6 +104,13 @@ extension LayerAllocator {
     ) {
         receiver.applyRateLimits(to: publication)
         receiver.applyCap(to: publication, at: now)
+        for index in 0..<receiver.publications[publication].subscribers.count {
+            let slot = receiver.publications[publication].subscribers[index]
+            if forwarder.stopAboveCaps(slot, at: nil, transports, receiver) {
+                forwarder.revokeRight(of: slot, transports)
+            }
+        }
+        receiver.forgetPicturesAboveCap(of: publication)
         chooseLayers(of: publication, at: now, &transports, &receiver, &forwarder)
     }
 

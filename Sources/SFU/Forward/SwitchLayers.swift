@@ -55,6 +55,62 @@ extension Forwarder {
         }
     }
 
+    /// Stops what a slot is sent of a picture that is larger than a role permits, the publisher's or
+    /// the subscriber's; returns whether there was any.
+    ///
+    /// The switch to a permitted layer would go on until that layer's keyframe, which a publisher
+    /// may withhold. So nested layers are left out from the next packet on, and anything else waits
+    /// for a keyframe.
+    @discardableResult
+    mutating func stopAboveCaps(
+        _ slot: SlotIndex,
+        at target: LayerTarget?,
+        _ transports: borrowing Transports,
+        _ receiver: borrowing Receiver
+    ) -> Bool {
+        guard let encoding = slots[slot].encodingForwarded,
+            isAboveCaps(slot, spatialSent(slot, of: encoding, receiver), of: encoding, receiver)
+        else { return false }
+        let span = slots[slot].rewriter.current
+        if let target, target.encoding == encoding, span.encoding.value == encoding,
+            receiver.encodings[encoding].nestsLayers
+        {
+            slots[slot].rewriter.turn(
+                to: LayerPoint(spatial: target.spatial, temporal: span.point.temporal),
+                from: slots[slot].rewriter.highest + 1,
+                after: &slotRecords[slot].earlier
+            )
+            slots[slot].isLayerNoted = false
+        } else {
+            slots[slot].source = .waiting
+            dropPaced(of: slot, transports)
+        }
+        return true
+    }
+
+    private func isAboveCaps(
+        _ slot: SlotIndex,
+        _ spatial: UInt8,
+        of encoding: EncodingIndex,
+        _ receiver: borrowing Receiver
+    ) -> Bool {
+        let size = receiver.encodings[encoding].layers.size(of: spatial)
+        let publication = receiver.encodings[encoding].publication
+        return !receiver.publications[publication].configuration.cap.admits(size)
+            || !slotRecords[slot].roleCap.admits(size)
+    }
+
+    /// Returns the highest spatial layer of an encoding that a slot is sent.
+    private func spatialSent(
+        _ slot: SlotIndex,
+        of encoding: EncodingIndex,
+        _ receiver: borrowing Receiver
+    ) -> UInt8 {
+        let highest = receiver.encodings[encoding].layers.highest.spatial
+        let span = slots[slot].rewriter.current
+        return span.encoding.value == encoding ? min(span.point.spatial, highest) : highest
+    }
+
     /// Returns the target's layers, or the maximum where the target includes the highest ones.
     ///
     /// Layers that the publisher adds later are then evaluated before their first packet is
@@ -122,6 +178,18 @@ extension Forwarder {
         }
         for index in 0..<receiver.publications[publication].mirrors.count {
             receiver.publications[publication].mirrors[index].hasGap = true
+        }
+    }
+
+    /// Makes the subscribers wait for a keyframe who are sent a larger picture than the publisher's
+    /// role permits.
+    mutating func holdViewersAboveCap(
+        of publication: PublicationIndex,
+        _ receiver: inout Receiver
+    ) {
+        for position in 0..<receiver.publications[publication].encodings.count {
+            let encoding = receiver.publications[publication].encodings[position]
+            if receiver.isPictureAboveCap(encoding) { holdViewers(of: encoding, &receiver) }
         }
     }
 
@@ -249,6 +317,14 @@ extension Forwarder {
 }
 
 extension Slot {
+    /// Encoding whose packets are forwarded, if any.
+    var encodingForwarded: EncodingIndex? {
+        switch source {
+        case .idle, .waiting: nil
+        case .flowing(let encoding), .switching(from: let encoding, to: _): encoding
+        }
+    }
+
     /// Switches to another encoding of the same publication; returns whether it needs a keyframe.
     mutating func follow(_ best: EncodingIndex) -> Bool {
         switch source {

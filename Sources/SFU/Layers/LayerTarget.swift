@@ -77,16 +77,7 @@ extension LayerCap {
         _ option: LayerOption,
         tolerance: Double = frameRateTolerance
     ) -> Bool {
-        let long = max(option.width, option.height)
-        let short = min(option.width, option.height)
-        var longest = width
-        var shortest = height
-        if let width, let height {
-            longest = max(width, height)
-            shortest = min(width, height)
-        }
-        if let longest, long > longest { return false }
-        if let shortest, short > shortest { return false }
+        guard admitsSize(of: option) else { return false }
         if let frameRate, option.frameRate > frameRate * tolerance { return false }
         if let bitrate, option.bitrate > bitrate { return false }
         return true
@@ -94,6 +85,23 @@ extension LayerCap {
 
     /// Whether an option is within the cap but for its frame rate and its bitrate.
     func admitsSize(of option: LayerOption) -> Bool {
-        LayerCap(width: width, height: height).admits(option)
+        admitsSize(option.width, option.height)
+    }
+
+    /// Whether a picture of so many pixels is within the cap; an unknown size is.
+    func admits(_ size: LayerSize) -> Bool { admitsSize(Int(size.width), Int(size.height)) }
+
+    private func admitsSize(_ width: Int, _ height: Int) -> Bool {
+        let long = max(width, height)
+        let short = min(width, height)
+        var longest = self.width
+        var shortest = self.height
+        if let width = longest, let height = shortest {
+            longest = max(width, height)
+            shortest = min(width, height)
+        }
+        if let longest, long > longest { return false }
+        if let shortest, short > shortest { return false }
+        return true
     }
 }

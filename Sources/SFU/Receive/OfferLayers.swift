@@ -47,6 +47,22 @@ extension Receiver {
         offer(options, of: publication, at: now)
     }
 
+    /// Removes stored packets of pictures that are larger than the cap of the publisher's role, so
+    /// that they are not sent again.
+    mutating func forgetPicturesAboveCap(of publication: PublicationIndex) {
+        for position in 0..<publications[publication].encodings.count {
+            let encoding = publications[publication].encodings[position]
+            if isPictureAboveCap(encoding) { encodings[encoding].history.removeAll(from: &pool) }
+        }
+    }
+
+    /// Whether an encoding's whole picture is larger than the cap of the publisher's role.
+    func isPictureAboveCap(_ encoding: EncodingIndex) -> Bool {
+        let highest = encodings[encoding].layers.highest.spatial
+        let cap = publications[encodings[encoding].publication].configuration.cap
+        return !cap.admits(encodings[encoding].layers.size(of: highest))
+    }
+
     /// Offers those layers that the cap of the publisher's role admits.
     ///
     /// If all layers are above it by their frame rate or bitrate alone, the lowest one stays: a

@@ -67,6 +67,9 @@ package struct TapPort: ~Copyable {
     fileprivate struct State {
         var mirror: Mirror
         var openedAt = Instant(nanoseconds: 0)
+        /// Whether pictures were left out since the last packet that was read, which those after
+        /// them may need.
+        var hasGap = false
     }
 
     private var port: RelayPort
@@ -84,6 +87,7 @@ package struct TapPort: ~Copyable {
         }
         mirrors[id]?.mirror = mirror
         mirrors[id]?.mirror.open = old.mirror.open
+        if old.mirror.configuration.cap != mirror.configuration.cap { mirrors[id]?.hasGap = true }
         gate(id, open: mirror.open, at: now)
     }
 
@@ -127,13 +131,24 @@ package struct TapPort: ~Copyable {
         swap(&bytes, &scratch)
     }
 
-    /// Reads a packet; returns `nil` if its mirror is gone or it belongs to an earlier permission.
+    /// Reads a packet; returns `nil` if its mirror is gone, it belongs to an earlier permission, or
+    /// its picture is larger than the cap of the publisher's role.
+    ///
+    /// Higher spatial layers above the cap are read as padding, as the lower ones are complete
+    /// without them.
     private mutating func read(_ message: RelayMessage, from other: Int) -> TapPacket? {
         let home = RelayTarget(worker: other, publication: message.source)
         guard let state = mirrors[message.target], state.mirror.home == home, state.mirror.open,
             message.info.arrival > state.openedAt,
             let codec = state.codec(of: message.info.payloadType)
         else { return nil }
+        let spatial = LayerPoint(index: Int(message.info.layer)).spatial
+        let cap = state.mirror.configuration.cap
+        let isAboveCap = codec.kind == .video && !cap.admits(message.size)
+        if isAboveCap, spatial == 0 {
+            mirrors[message.target]?.hasGap = true
+            return nil
+        }
         let length = min(Int(message.length), scratch.count)
         copy(length, from: other)
         let start = Int(message.info.payloadOffset) + Int(message.info.primaryOffset)
@@ -144,18 +159,23 @@ package struct TapPort: ~Copyable {
             number: message.info.number,
             timestamp: message.info.timestamp,
             arrival: message.info.arrival,
-            payload: Array(scratch[start..<length])
+            payload: isAboveCap ? [] : Array(scratch[start..<length])
         )
         packet.position = Int(message.position)
         packet.best = message.best == RelayMessage.noPosition ? nil : Int(message.best)
         packet.epoch = message.info.epoch
         packet.captured = message.captured.map { ($0.instant, $0.timestamp) }
-        packet.isKeyframeStart = message.info.flags.contains(.keyframeStart)
+        packet.isKeyframeStart = message.info.flags.contains(.keyframeStart) && !isAboveCap
         packet.isMarked = message.info.flags.contains(.marker)
-        packet.isPadding = message.info.flags.contains(.skipped)
-        packet.followsGap = message.followsGap
+        packet.isPadding = message.info.flags.contains(.skipped) || isAboveCap
+        packet.followsGap = message.followsGap || state.hasGap
+        mirrors[message.target]?.hasGap = false
         packet.width = Int(message.width)
         packet.height = Int(message.height)
+        if cap.width ?? cap.height != nil {
+            packet.width = Int(message.size.width)
+            packet.height = Int(message.size.height)
+        }
         return packet
     }
 

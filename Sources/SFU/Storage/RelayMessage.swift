@@ -44,6 +44,11 @@ struct RelayMessage: BitwiseCopyable {
     /// Packet info of the home's ingress, with the home's encoding and epoch.
     var info = PacketInfo()
 
+    /// Pixels of the packet's own spatial layer, or of the encoding while that is unknown.
+    var size: LayerSize {
+        layerSize.width > 0 ? layerSize : LayerSize(width: width, height: height)
+    }
+
     static let noPosition = UInt8.max
 
     init(_ kind: Kind, to target: PublicationID, from source: PublicationID, position: Int) {

@@ -50,7 +50,12 @@ extension Core {
             }
             return
         }
-        guard !receiver.redeclare(from: old.encodings, of: index, &transports) else { return }
+        guard !receiver.redeclare(from: old.encodings, of: index, &transports) else {
+            if old.cap != configuration.cap {
+                allocator.applyCap(to: index, at: now, &transports, &receiver, &forwarder)
+            }
+            return
+        }
         endEncodings(of: index, named: old.encodings)
         receiver.addEncodings(to: index, &transports)
     }

@@ -45,6 +45,28 @@ struct PublisherCapTests {
             return call.peers[1].received.count
         }
 
+        /// Sends a hundred keyframes of two widths by turns; returns the widths that the viewer
+        /// received.
+        mutating func alternate(_ one: UInt16, _ other: UInt16) -> [UInt16] {
+            call.peers[1].received = []
+            for index in 0..<100 {
+                call.sendVideo(
+                    sequence: step,
+                    pictureID: step,
+                    isKeyframe: true,
+                    width: index.isMultiple(of: 2) ? one : other
+                )
+                step += 1
+                call.run(milliseconds: 33)
+            }
+            return call.peers[1].payloads(of: 0xaaaa).compactMap { payload in
+                VP8Descriptor(payload.span).map { descriptor in
+                    let place = descriptor.length + 6
+                    return UInt16(payload[place]) | UInt16(payload[place + 1]) << 8
+                }
+            }
+        }
+
         mutating func takeHolds() -> [VideoHold?] {
             call.takeEvents().compactMap { event -> VideoHold?? in
                 if case .videoHeld(_, _, let reason) = event { .some(reason) } else { nil }
@@ -93,6 +115,96 @@ struct PublisherCapTests {
         call.call.apply(.limit(Self.publication, LayerCap(width: 320, height: 180)))
         let after = call.send(width: 640, startsWithKeyframe: false)
         #expect(after == 0)
+    }
+
+    /// A publisher of two encodings, whose lower one ignores all requests for keyframes.
+    private struct UnwillingCall: ~Copyable {
+        var call: Call
+        private var step: UInt16 = 0
+
+        init(_ cap: LayerCap) throws {
+            call = try Call()
+            var publication = Media.video(1, rids: ["l", "h"])
+            publication.cap = cap
+            call.join(publications: [publication])
+            call.join(slots: [Media.slot(0)])
+            call.connect(0)
+            call.connect(1)
+            call.bind(slot: 0, publication: 1)
+            call.run(milliseconds: 20)
+        }
+
+        /// Sends 60 pictures of the higher encoding, and 10 of the lower one; returns how many the
+        /// viewer received.
+        mutating func send(width: UInt16) -> Int {
+            call.peers[1].received = []
+            for index in 0..<60 {
+                call.sendVideo(
+                    rid: "h",
+                    sequence: step,
+                    pictureID: step,
+                    isKeyframe: index == 0,
+                    width: width
+                )
+                if index.isMultiple(of: 6) {
+                    call.sendVideo(
+                        ssrc: 0x2221,
+                        rid: "l",
+                        sequence: step / 6,
+                        pictureID: step / 6,
+                        isKeyframe: step == 0,
+                        width: 320,
+                        timestamp: UInt32(step) * 3_000
+                    )
+                }
+                step += 1
+                call.run(milliseconds: 33)
+            }
+            return call.peers[1].received.count
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `R-1 no keyframe of a lower encoding has to come before one above the cap stops`(
+        _ isCappedLater: Bool
+    ) throws {
+        let cap = LayerCap(width: 640, height: 480)
+        var call = try UnwillingCall(isCappedLater ? .none : cap)
+        _ = call.send(width: 640)
+        let before = call.send(width: isCappedLater ? 1_280 : 640)
+        #expect(before > 50)
+        if isCappedLater { call.call.apply(.limit(Self.publication, cap)) }
+        // What the lower encoding sends, and its warm picture, are within the cap.
+        let after = call.send(width: 1_280)
+        #expect(after < 35)
+        #expect(call.call.core.explain(Self.slot, at: call.call.now)?.limit == .role)
+    }
+
+    @Test func `R-1 a picture above a lower cap is not sent again`() throws {
+        var call = try SingleCall(.none)
+        _ = call.send(width: 640)
+        let last = try #require(call.call.peers[1].received.last).u16(2)
+        let repeated = Self.repeated(last &- 4..<last, &call.call)
+        #expect(repeated == 4)
+        call.call.apply(.limit(Self.publication, LayerCap(width: 320, height: 180)))
+        let after = Self.repeated(last &- 9..<last &- 4, &call.call)
+        #expect(after == 0)
+    }
+
+    private static func repeated(_ numbers: Range<UInt16>, _ call: inout Call) -> Int {
+        call.peers[1].received = []
+        call.nack(numbers, from: 1, ssrc: 0xaaaa)
+        call.run(milliseconds: 100)
+        return call.peers[1].received.count
+    }
+
+    @Test func `R-1 sizes that change with each picture show none above the cap`() throws {
+        var call = try SingleCall(LayerCap(width: 640, height: 480))
+        for _ in 0..<3 {
+            _ = call.send(width: 320)
+            let widths = call.alternate(320, 1_280)
+            #expect(!widths.contains(1_280))
+        }
     }
 
     @Test func `R-1 if all is above the cap, the lowest encoding is still asked for`() throws {

@@ -80,6 +80,23 @@ struct TapTests {
         #expect(story.packets.map { $0.number - first } == Array(0..<5) + Array(15..<20))
     }
 
+    @Test func `R-1 no picture above the cap of its publisher's role is read, nor from the ring`()
+        throws
+    {
+        let story = try Story()
+        story.send(0..<5)
+        story.send(5..<8, reads: false)
+        var capped = Story.mirror(open: true)
+        capped.configuration.cap = LayerCap(width: 320, height: 180)
+        story.tap.mirror(capped, at: story.now)
+        story.send(8..<12)
+        #expect(story.packets.count == 5)
+        story.tap.mirror(Story.mirror(open: true), at: story.now)
+        story.send(12..<15)
+        // Pictures refer to those that were left out.
+        #expect(story.packets.dropFirst(5).map(\.followsGap) == [true, false, false])
+    }
+
     @Test func `packets of other or removed mirrors are not read`() throws {
         let story = try Story()
         story.tap.unmirror(Self.mirror)
