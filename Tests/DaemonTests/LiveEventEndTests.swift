@@ -76,6 +76,26 @@ import Testing
         #expect(driver.plane.shared.streaming.open == 0 && driver.plane.shared.outputs.open == 0)
     }
 
+    @Test func `L-9 a recording that has not begun when its event ends is refused without events`()
+        throws
+    {
+        var driver = try event()
+        try driver.join("host", ["role": "moderator"])
+        for state in ["ready", "ongoing"] { try set(state, &driver) }
+        driver.events = []
+        let start = driver.send("recording.start", ["room": "r"])
+        driver.send("room.setState", ["room": "r", "state": "ended", "by": "host"])
+        driver.tell(.tap(.started(1)), from: Self.tap)
+        driver.fence()
+        guard case .failure(let error)? = driver.replies[start] else {
+            Issue.record("the recording is not refused")
+            return
+        }
+        #expect(error.code == 4507 && error.details["cause"] == "ended")
+        #expect(!driver.events.contains { $0.event.hasPrefix("recording.") })
+        #expect(driver.plane.shared.taps?.open == 0)
+    }
+
     @Test func `L-9 an event that has ended is neither recorded nor streamed`() throws {
         let stream = StreamingCodeTests.start(["by": "host"])
         let calls: [(method: String, params: JSON)] = [

@@ -182,7 +182,10 @@ extension ControlPlane {
 
     /// Returns the reply to `recording.start`, once directory and files are ready or have failed.
     func recordingReply(of id: OutputID, to caller: Caller) -> [UInt8] {
-        guard let entry = roomOutputs.recordings[id], entry.state != .stopped else {
+        guard let entry = roomOutputs.recordings[id], entry.state != .stopped,
+            // The room or its live event may have ended meanwhile.
+            rooms[entry.room]?.room.taps[id] != nil
+        else {
             return IPCReply.encoded(
                 id: caller.request,
                 error: .recordingFailed(roomOutputs.recordings[id]?.reason ?? "ended")

@@ -165,6 +165,8 @@ extension Room {
     ) {
         let given = reason ?? EndReason.requested
         switch tap.purpose {
+        // Nobody was told that it had begun.
+        case .recording where !tap.isReady: break
         case .recording:
             transaction.announce(.recordingStopped(tap, reason: reason, by: actor), to: .everyone)
         case .streaming where tap.isAwaited: break
