@@ -34,8 +34,10 @@ public struct EventSequence: AsyncSequence, Sendable {
         var boot: String?
         /// Connection attempts since the last event.
         var attempts = 0
-        /// Events read while waiting for a reply, or created by the iterator.
+        /// Events read while waiting for a reply.
         var bufferedEvents: [IPCEvent] = []
+        /// Events created by the iterator, which no connection sends again.
+        var lostRooms: [IPCEvent] = []
 
         init(sequence: EventSequence, positions: EventPositions) {
             self.sequence = sequence
@@ -86,7 +88,9 @@ extension EventSequence.Iterator {
             return nil
         }
         let event: IPCEvent
-        if bufferedEvents.isEmpty {
+        if !lostRooms.isEmpty {
+            event = lostRooms.removeFirst()
+        } else if bufferedEvents.isEmpty {
             guard case .event(let read) = try await message(connection) else { return nil }
             event = read
         } else {
@@ -136,7 +140,7 @@ extension EventSequence.Iterator {
         guard let info = try await call(ServerInfo.self, Empty(), connection) else { return }
         if let boot, boot != info.boot {
             guard let saysWhatIsGone = try await isNode(connection) else { return }
-            if !saysWhatIsGone { bufferedEvents = positions.restart(at: info.started) }
+            if !saysWhatIsGone { lostRooms += positions.restart(at: info.started) }
         }
         boot = info.boot
         if wasConnected {

@@ -37,7 +37,7 @@ enum Help {
             \(options)
 
             Exit status: 0 done, 1 refused by sfud or impossible, 2 wrong command line,
-            69 no sfud there, 130 interrupted while composing.
+            69 no sfud there, 74 output not written, 130 interrupted while composing.
             """
     }
 

@@ -11,6 +11,8 @@ enum Outcome: Int32 {
     case usage = 2
     /// No daemon answers (EX_UNAVAILABLE of sysexits.h).
     case unavailable = 69
+    /// The output could not be written (EX_IOERR).
+    case unwritten = 74
     /// Stopped by a signal, in a resumable state (128 plus the number of SIGINT).
     case interrupted = 130
 
@@ -27,17 +29,25 @@ enum Outcome: Int32 {
 
 /// Unbuffered standard streams, so that `watch` in a pipe shows an event at once.
 enum Output {
-    static func text(_ text: String) { write(text, to: .standardOutput) }
-
-    static func error(_ text: String) { write(text, to: .standardError) }
-
-    private static func write(_ text: String, to file: FileHandle) {
+    static func text(_ text: String) {
         do {
-            try file.write(contentsOf: Data((text.hasSuffix("\n") ? text : text + "\n").utf8))
+            try write(text, to: .standardOutput)
         } catch {
-            // The reader of the pipe is gone.
-            Outcome.done.exit()
+            let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+            // A reader that has read enough is no fault.
+            if cause?.code == Int(POSIXErrorCode.EPIPE.rawValue) { Outcome.done.exit() }
+            Self.error("sfuctl: cannot write: \((cause ?? error as NSError).localizedDescription)")
+            Outcome.unwritten.exit()
         }
+    }
+
+    static func error(_ text: String) {
+        // If that fails too, the exit status is all that can tell it.
+        try? write(text, to: .standardError)
+    }
+
+    private static func write(_ text: String, to file: FileHandle) throws {
+        try file.write(contentsOf: Data((text.hasSuffix("\n") ? text : text + "\n").utf8))
     }
 }
 

@@ -206,6 +206,33 @@ import Testing
         #expect(try await listener.value == other.events)
     }
 
+    @Test func `rooms that are gone are told, also if the connection ends before the subscription`()
+        async throws
+    {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: server.options)
+        let listener = Task {
+            var seen: [String] = []
+            for try await event in client.events(rooms: ["r"]) {
+                seen.append("\(event.event) \(event.seq)")
+                if seen.count == 3 { break }
+            }
+            return seen
+        }
+        let first = try #require(await server.connection())
+        first.reply(try #require(try await first.greeted()), Done())
+        first.event("r", 40)
+        try await drain(first)
+        let second = try #require(await server.connection())
+        _ = try await second.greeted(boot: "another")
+        try await drain(second)
+        let third = try #require(await server.connection())
+        third.reply(try #require(try await third.greeted(boot: "another")), Done())
+        third.event("r", 1)
+        let seen = try await listener.value
+        #expect(seen == ["participant.left 40", "resync 0", "participant.left 1"])
+    }
+
     @Test func `subscribe returns once sfud has subscribed, and keeps the events since`()
         async throws
     {

@@ -63,6 +63,16 @@ async def test_the_environment_names_the_socket(sfud, tmp_path):
     assert status == 69 and "none.sock" in errors
 
 
+async def test_output_that_cannot_be_written_is_no_success(sfud):
+    with open("/dev/full", "w") as full:
+        child = await asyncio.create_subprocess_exec(
+            binary().with_name("sfuctl"), "--ipc", sfud.ipc, "info",
+            stdout=full, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        _, errors = await child.communicate()
+    assert child.returncode == 74 and b"cannot write" in errors, errors
+
+
 async def test_help_names_every_command():
     status, output, _ = await sfuctl("--help")
     assert status == 0
