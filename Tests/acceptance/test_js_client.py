@@ -515,12 +515,14 @@ LOSE_ANSWER = """(() => {
   };
 })()"""
 TIMEOUT = '{type: "reply", id, error: {reason: "timeout", message: "no answer"}}'
+UNKNOWN = TIMEOUT.replace("timeout", "outcome-unknown")
 
 
 @both
 @pytest.mark.parametrize("then", [
     "socket.close(4000)", f"take({{data: JSON.stringify({TIMEOUT})}})",
-], ids=["the signalling breaks", "the server says timeout"])  # fmt: skip
+    f"take({{data: JSON.stringify({UNKNOWN})}})",
+], ids=["the signalling breaks", "the server says timeout", "sfud does not know"])  # fmt: skip
 async def test_who_comes_is_seen_although_an_answer_was_lost(lab, then):
     room = f"lost-answer-{lab.stack}-{len(then)}"
     me = await lab.enter("Wim", room=room)

@@ -18,7 +18,8 @@ export class CallError extends Error {
   }
 }
 
-/** Reasons of temporary refusals: the call tries again by itself. */
+/** Reasons of temporary refusals, and of lost answers: the call tries again by itself. */
 export const PASSING = new Set([
   "not-connected", "sfud-not-running", "timeout", "node-unreachable", "registry-away",
+  "outcome-unknown",
 ]);
