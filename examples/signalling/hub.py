@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hmac
+import math
 import re
 import secrets
 from collections import deque
@@ -15,6 +16,12 @@ from sfud_ipc import IPC, Refused, passing
 RELOAD_SECONDS = 5  # a participant whose page went away stays so long: it may be loaded again
 MOST_RETURNING = 1_000  # keys of those who are absent from a room and may return
 MOST_KEPT = 500  # last events of a session, for a browser whose WebSocket breaks
+MOST_MADE = 10_000  # rooms whose settings are remembered
+AGAIN_SECONDS = 2  # until sfud is asked again to take a participant out
+MOST_LEAVES = 30  # attempts of one participant, while sfud can be reached
+
+UNKNOWN = {"timeout", "outcome-unknown"}  # the call may have been executed, or will be
+AWAY = UNKNOWN | {"sfud-not-running", "wrong-contract", "registry-away", "node-unreachable"}
 
 
 class Session:
@@ -25,6 +32,7 @@ class Session:
         self.role, self.mode = role or "participant", mode or "SEND_AND_RECV"
         self.is_named = False  # by the invitation
         self.awaited = False  # has knocked, and waits
+        self.joined = math.inf  # the `seq` of its join; a `left` before is of a former stay
         slug = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:32] or "guest"
         self.id = f"{slug}-{secrets.token_hex(16)}"  # everybody in the room knows it
         self.key = secrets.token_urlsafe(24)  # only its own browser knows it
@@ -101,8 +109,10 @@ class Hub:
         # Rights that outlive a session, as long as the room exists.
         self.returning: dict[str, dict[str, Session]] = {}  # those who were disconnected, by key
         self.void: dict[str, set[str]] = {}  # invitations that no longer make anybody moderator
-        # By room and id: those whose page went away, until they leave sfud.
-        self.leaving: dict[tuple[str, str], tuple[Session, asyncio.TimerHandle]] = {}
+        self.made: dict[str, dict] = {}  # settings of the rooms made here, until they are closed
+        # By room and id: who is to leave sfud, until it is certain that they have.
+        self.leaving: dict[tuple[str, str], tuple[Session, asyncio.Task]] = {}
+        self.entering: Session | None = None  # at sfud; until it answers, not in `rooms`
         self.joining = asyncio.Lock()  # one at a time, so that a key is good once
         self.tasks: set[asyncio.Task] = set()
 
@@ -122,6 +132,10 @@ class Hub:
         for session in list(sessions.values()):
             session.take(event)
         session = sessions.get(data.get("participant", ""))
+        if name == "participant.roleChanged":
+            for former in self.returning.get(room, {}).values():
+                if former.id == data["participant"]:  # still there, while its page is loaded again
+                    former.role = data["current"]
         match name:
             case "resync":  # sfud no longer has all that this connection missed
                 for session in sessions.values():
@@ -138,13 +152,21 @@ class Hub:
             case "participant.left" | "participant.denied" if data.get("reason") != "replaced":
                 if name == "participant.denied" or data["reason"] == "dropped":
                     self.demote(room, data["participant"])
-                if session:
-                    self.detach(session, comes_back=data.get("reason") == "disconnected")
+                self.note_left(event, session)
             case "room.closed":
                 for session in list(sessions.values()):
                     self.detach(session)
                 self.returning.pop(room, None)
                 self.void.pop(room, None)
+                self.made.pop(room, None)
+
+    def note_left(self, event: dict, session: Session | None) -> None:
+        """Follows a participant's leaving, unless it has rejoined before it was told of."""
+        place, seq = (event["room"], event["data"]["participant"]), event.get("seq", math.inf)
+        if place in self.leaving and seq > self.leaving[place][0].joined:
+            self.stay_here(*place)
+        if session and seq > session.joined:
+            self.detach(session, comes_back=event["data"].get("reason") == "disconnected")
 
     async def stay(self, session: Session) -> None:
         """Lets a participant connect at this server's own node again, as another one has the room.
@@ -155,11 +177,10 @@ class Hub:
             await self.ipc.call(
                 "participant.join", room=session.room, participant=session.id, snapshot=False
             )
-            if self.rooms.get(session.room, {}).get(session.id) is not session:
+            place = (session.room, session.id)
+            if place not in [(other.room, other.id) for other in self.everybody()]:
                 # It has left meanwhile, and the call has entered somebody whom nobody knows.
-                await self.ipc.call(
-                    "participant.leave", room=session.room, participant=session.id
-                )
+                await self.leave(session)
 
     def demote(self, room: str, participant: str) -> None:
         """Revokes the right of a participant's invitations, and of the keys derived from them."""
@@ -240,25 +261,29 @@ class Hub:
             if previous is None and (broken := self.session(key)) and broken.browser is None:
                 previous = broken
             try:
-                offered = self.admit(session, wish, previous)
+                former, offered = self.admit(session, wish, previous)
             finally:
                 if previous and previous.id == session.id:
                     self.go_away(previous)
                 elif previous:  # before its successor joins, because the room may be full
                     await self.remove(previous, comes_back=previous.key == key)
-            await self.enter(session, wish.get("settings", {}))
-            for other, former in list(self.returning.get(session.room, {}).items()):
-                if other == key or (offered == "moderator" and token in former.tokens):
+            await self.enter(session, wish.get("settings", {}), returns=former is not None)
+            for other, absent in list(self.returning.get(session.room, {}).items()):
+                if other == key or (offered == "moderator" and token in absent.tokens):
                     del self.returning[session.room][other]
 
-    def admit(self, session: Session, wish: dict, previous: Session | None) -> str | None:
+    def admit(
+        self, session: Session, wish: dict, previous: Session | None
+    ) -> tuple[Session | None, str | None]:
         """Sets a session's role by the key of its former session and by its invitation.
 
-        Returns the role that the invitation gives. Raises `Refused` where neither admits it.
+        Returns that session, and the role that the invitation gives. Raises `Refused` where neither
+        admits it.
         """
         key, token = wish.get("key", ""), wish.get("token")
         former = self.returning.get(session.room, {}).get(key)
-        held = "moderator" if former and former.role == "moderator" else None
+        is_here = former is not None and (session.room, former.id) in self.leaving
+        held = former.role if former and (is_here or former.role == "moderator") else None
         if previous and previous.room == session.room and previous.key == key:
             former, held, session.name = previous, previous.role, previous.name
         offered, name = None, former.name if former and former.is_named else None
@@ -281,66 +306,112 @@ class Hub:
             session.role, session.mode = "moderator", "SEND_AND_RECV"
         elif "viewer" in (held, offered):
             session.role = "viewer"
-        return offered
+        return former, offered
 
-    async def enter(self, session: Session, settings: dict) -> None:
-        """Joins at sfud; a moderator, or anybody on an open server, makes the room."""
+    async def enter(self, session: Session, settings: dict, returns: bool = False) -> None:
+        """Joins at sfud; a moderator, or anybody on an open server, makes the room. So does who
+        returns, with the settings that it had: sfud may have lost it."""
         room, moderates = session.room, session.role == "moderator"
-        if moderates or self.is_open:
-            settings = self.settings | (settings if moderates else {})
+        made = self.made.get(room) if returns else None
+        if moderates or self.is_open or made is not None:
+            settings = (self.settings if made is None else made) | (settings if moderates else {})
             with passing("already-exists"):
                 await self.ipc.call("room.create", room=room, settings=settings)
-        self.rooms.setdefault(room, {}).setdefault(session.id, session)
+                self.remember(room, settings)
         former = self.stay_here(room, session.id)
+        # A call that cannot be sent has the same reason as one whose connection is lost.
+        unknown = UNKNOWN | ({"sfud-not-running"} if self.ipc.connected.is_set() else set())
+        self.entering = session
         try:
-            await self.ipc.call(
+            joined = await self.ipc.call(
                 "participant.join", room=room, participant=session.id, name=session.name,
                 role=session.role, mode=session.mode,
                 ifPresent="takeover" if former else "refuse", snapshot=False,
             )  # fmt: skip
+            session.joined = joined["roomInfo"]["seq"]
+            self.rooms.setdefault(room, {})[session.id] = session
             if former and session.role == "moderator" != former.role:  # by another invitation
                 await self.ipc.call(
                     "role.change", room=room, participant=session.id, role=session.role, force=True
                 )
-        except Refused:
+        except Refused as refused:
             self.forget(session)
-            if former:
-                self.leave_later(former)
+            if former or refused.reason in unknown:
+                absent = former or session
+                absent.joined = math.inf  # the join may take effect behind any `left`
+                self.leave_later(absent, RELOAD_SECONDS)
             raise
+        finally:
+            self.entering = None
+
+    def remember(self, room: str, settings: dict) -> None:
+        self.made.pop(room, None)  # the latest is the last
+        self.made[room] = settings
+        while len(self.made) > MOST_MADE:
+            del self.made[next(iter(self.made))]
 
     async def remove(self, session: Session, comes_back: bool = False) -> None:
         """Takes a session's participant out of its room."""
         self.forget(session, comes_back)
-        await self.leave(session.room, session.id)
+        await self.leave(session)
 
-    async def leave(self, room: str, participant: str) -> None:
-        self.stay_here(room, participant)  # it does not leave twice
-        with contextlib.suppress(Refused):  # it is out already, or sfud is gone
-            await self.ipc.call("participant.leave", room=room, participant=participant)
+    async def leave(self, session: Session) -> None:
+        """Takes a participant out now; returns after one attempt, and others may follow."""
+        self.leave_later(session, AGAIN_SECONDS)
+        place = (session.room, session.id)
+        waiting = self.leaving[place]
+        if await self.has_left(session) and self.leaving.get(place) is waiting:
+            self.stay_here(*place)
+
+    async def has_left(self, session: Session) -> bool:
+        """Asks sfud to take a participant out; returns whether it is out for certain."""
+        try:
+            await self.ipc.call("participant.leave", room=session.room, participant=session.id)
+        except Refused as refused:
+            return refused.reason not in AWAY  # else it was out already
+        return True
+
+    def everybody(self) -> list[Session]:
+        """Returns all whose participants are in sfud, or may be."""
+        leaving = [session for session, _ in self.leaving.values()]
+        return [*self.sessions(), *leaving, *([self.entering] if self.entering else [])]
 
     def go_away(self, session: Session) -> None:
         """Ends a session whose participant stays for a while: a page that is loaded again takes it
         over, with its role and its mutes, in a locked room too."""
         if self.rooms.get(session.room, {}).get(session.id) is session:
             self.forget(session, comes_back=True)
-            self.leave_later(session)
+            self.leave_later(session, RELOAD_SECONDS)
 
-    def leave_later(self, session: Session) -> None:
-        place = (session.room, session.id)
+    def leave_later(self, session: Session, seconds: float) -> None:
+        """Takes a participant out after a while, unless `stay_here` is called before."""
+        self.stay_here(session.room, session.id)
+        task = asyncio.create_task(self.leave_at_last(session, seconds))
+        self.leaving[session.room, session.id] = session, task
 
-        async def leave() -> None:
-            if place in self.leaving:  # else it has come back at the last moment
-                await self.leave(*place)
-
-        timer = asyncio.get_running_loop().call_later(RELOAD_SECONDS, lambda: self.spawn(leave()))
-        self.leaving[place] = (session, timer)
+    async def leave_at_last(self, session: Session, seconds: float) -> None:
+        """Tries until sfud has decided: a participant of whom nobody knows would stay for ever."""
+        place, waiting = (session.room, session.id), (session, asyncio.current_task())
+        for _ in range(MOST_LEAVES):
+            await asyncio.sleep(seconds)
+            await self.ipc.connected.wait()
+            has_left = await self.has_left(session)
+            if self.leaving.get(place) != waiting:
+                return  # it has come back; `wait_for` may swallow a cancellation
+            if has_left:
+                break
+            seconds = AGAIN_SECONDS
+        del self.leaving[place]
 
     def stay_here(self, room: str, participant: str) -> Session | None:
-        """Keeps a participant that would leave soon; returns its former session."""
+        """Keeps a participant that is to leave; returns its former session.
+
+        Where `participant.leave` is sent already, sfud takes what is sent later after it.
+        """
         if (left := self.leaving.pop((room, participant), None)) is None:
             return None
-        session, timer = left
-        timer.cancel()
+        session, task = left
+        task.cancel()
         return session
 
     def detach(self, session: Session, comes_back: bool = False) -> None:

@@ -54,8 +54,9 @@ def names_this_machine(host: str) -> bool:
     return is_loopback(urlsplit(f"//{host}").hostname or "")
 
 
-async def websocket(hub: Hub, request: web.Request) -> web.StreamResponse:
-    if hub.is_open and not names_this_machine(request.host):
+async def websocket(hub: Hub, is_local: bool, request: web.Request) -> web.StreamResponse:
+    """Serves one browser; `is_local` says that the server listens on loopback alone."""
+    if hub.is_open and is_local and not names_this_machine(request.host):
         raise web.HTTPForbidden(text="this demo is for this machine")
     origin = request.headers.get("Origin")
     if origin and urlsplit(origin).netloc != request.host:
@@ -84,11 +85,11 @@ def hub_of(options: argparse.Namespace) -> Hub:
 
 
 async def serve(options: argparse.Namespace) -> int:
-    hub = hub_of(options)
+    hub, is_local = hub_of(options), is_loopback(options.host)
     application = web.Application()
     application.on_response_prepare.append(add_headers)
     application.router.add_get("/", lambda request: web.FileResponse(PAGE / "index.html"))
-    application.router.add_get("/ws", lambda request: websocket(hub, request))
+    application.router.add_get("/ws", lambda request: websocket(hub, is_local, request))
     application.router.add_static("/client", CLIENT)
     application.router.add_static("/", PAGE)
     tls = None
@@ -104,14 +105,14 @@ async def serve(options: argparse.Namespace) -> int:
     site = web.TCPSite(runner, options.host, options.port, ssl_context=tls, shutdown_timeout=1)
     await site.start()
     host, port = runner.addresses[0][:2]
+    host = f"[{host}]" if ":" in host else host
     url = f"{'https' if tls else 'http'}://{host}:{port}/"
     # Anybody with the second address moderates; a fragment is in no request and in no referrer.
     print(f"ready {url} {url}#{options.invitations.token('moderator')}", flush=True)
     await stop.wait()
-    leaving = [hub.remove(session) for session in hub.sessions()]
-    leaving += [hub.leave(*place) for place in list(hub.leaving)]
+    leaving = [asyncio.ensure_future(hub.remove(session)) for session in hub.everybody()]
     if leaving:
-        await asyncio.wait(map(asyncio.ensure_future, leaving), timeout=2)
+        await asyncio.wait(leaving, timeout=2)
     for browser in list(hub.browsers):
         await browser.socket.close(code=WSCloseCode.SERVICE_RESTART)
     ipc.cancel()
