@@ -76,7 +76,7 @@ extension LayerAllocator {
     ) {
         guard receiver.publications[publication].refreshes.mayRefresh(at: now) else {
             // What a role forbids does not wait for it.
-            forwarder.holdViewersAboveCap(of: publication, &receiver)
+            forwarder.holdViewersAboveCap(of: publication, receiver)
             return receiver.scheduleReview(of: publication, at: now, &transports)
         }
         refreshLayers(of: publication, at: now, &transports, &receiver, &forwarder)

@@ -181,15 +181,24 @@ extension Forwarder {
         }
     }
 
-    /// Makes the subscribers wait for a keyframe who are sent a larger picture than the publisher's
-    /// role permits.
+    /// Sends nothing to subscribers whose picture is larger than the publisher's role permits, until
+    /// layers are selected again.
     mutating func holdViewersAboveCap(
         of publication: PublicationIndex,
-        _ receiver: inout Receiver
+        _ receiver: borrowing Receiver
     ) {
         for position in 0..<receiver.publications[publication].encodings.count {
             let encoding = receiver.publications[publication].encodings[position]
-            if receiver.isPictureAboveCap(encoding) { holdViewers(of: encoding, &receiver) }
+            guard receiver.isPictureAboveCap(encoding) else { continue }
+            for index in 0..<receiver.publications[publication].subscribers.count {
+                let slot = receiver.publications[publication].subscribers[index]
+                guard slots[slot].isOpen,
+                    slotRecords[slot].target?.encoding == encoding
+                        || slots[slot].encodingForwarded == encoding
+                else { continue }
+                slotRecords[slot].target = nil
+                slots[slot].source = .waiting
+            }
         }
     }
 
