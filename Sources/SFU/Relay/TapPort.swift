@@ -70,6 +70,8 @@ package struct TapPort: ~Copyable {
         /// Whether pictures were left out since the last packet that was read, which those after
         /// them may need.
         var hasGap = false
+        /// Whether higher layers of the same pictures were left out, which later ones may need.
+        var isReduced = false
     }
 
     private var port: RelayPort
@@ -87,7 +89,10 @@ package struct TapPort: ~Copyable {
         }
         mirrors[id]?.mirror = mirror
         mirrors[id]?.mirror.open = old.mirror.open
-        if old.mirror.configuration.cap != mirror.configuration.cap { mirrors[id]?.hasGap = true }
+        if old.isReduced, old.mirror.configuration.cap != mirror.configuration.cap {
+            mirrors[id]?.hasGap = true
+            mirrors[id]?.isReduced = false
+        }
         gate(id, open: mirror.open, at: now)
     }
 
@@ -170,6 +175,7 @@ package struct TapPort: ~Copyable {
         packet.isPadding = message.info.flags.contains(.skipped) || isAboveCap
         packet.followsGap = message.followsGap || state.hasGap
         mirrors[message.target]?.hasGap = false
+        if isAboveCap { mirrors[message.target]?.isReduced = true }
         packet.width = Int(message.width)
         packet.height = Int(message.height)
         if cap.width ?? cap.height != nil {

@@ -50,12 +50,7 @@ extension Core {
             }
             return
         }
-        guard !receiver.redeclare(from: old.encodings, of: index, &transports) else {
-            if old.cap != configuration.cap {
-                allocator.applyCap(to: index, at: now, &transports, &receiver, &forwarder)
-            }
-            return
-        }
+        guard !receiver.redeclare(from: old.encodings, of: index, &transports) else { return }
         endEncodings(of: index, named: old.encodings)
         receiver.addEncodings(to: index, &transports)
     }
