@@ -247,6 +247,7 @@ import Testing
     @Test func `a room that closes tells of its recording before its end`() throws {
         var driver = try driver()
         try driver.done("recording.start", ["room": "r"])
+        driver.tell(.tap(.started(1)), from: Self.tap)
         _ = driver.takeEventSummaries()
         driver.holdsFences = true
         driver.send("room.close", ["room": "r"])

@@ -234,7 +234,7 @@ extension LayerAllocator {
         var bridge: UInt8 = 3
         shares[slot].value
             .give(option, limit: limit, within: transports[transport].allocatedEstimate, decision)
-        forwarder.stopAboveCaps(slot, at: option?.target, transports, receiver)
+        forwarder.stopAboveCaps(slot, transports, receiver)
         if limit == .bandwidth, let before, let option, LayerOption.isLower(option, than: before),
             needsBridge(slot, from: before, to: option, forwarder)
         {

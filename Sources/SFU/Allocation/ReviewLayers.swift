@@ -76,7 +76,8 @@ extension LayerAllocator {
     ) {
         guard receiver.publications[publication].refreshes.mayRefresh(at: now) else {
             // What a role forbids does not wait for it.
-            forwarder.holdViewersAboveCap(of: publication, receiver)
+            receiver.withdrawAboveCap(of: publication)
+            forwarder.holdViewersAboveCaps(of: publication, transports, receiver)
             return receiver.scheduleReview(of: publication, at: now, &transports)
         }
         refreshLayers(of: publication, at: now, &transports, &receiver, &forwarder)
@@ -106,7 +107,7 @@ extension LayerAllocator {
         receiver.applyCap(to: publication, at: now)
         for index in 0..<receiver.publications[publication].subscribers.count {
             let slot = receiver.publications[publication].subscribers[index]
-            if forwarder.stopAboveCaps(slot, at: nil, transports, receiver) {
+            if forwarder.stopAboveCaps(slot, transports, receiver) {
                 forwarder.revokeRight(of: slot, transports)
             }
         }

@@ -55,60 +55,43 @@ extension Forwarder {
         }
     }
 
-    /// Stops what a slot is sent of a picture that is larger than a role permits, the publisher's or
-    /// the subscriber's; returns whether there was any.
+    /// Stops what a slot is sent of a picture that is larger than a role permits, be it the
+    /// publisher's or the subscriber's; returns whether there was any.
     ///
-    /// The switch to a permitted layer would go on until that layer's keyframe, which a publisher
-    /// may withhold. So nested layers are left out from the next packet on, and anything else waits
-    /// for a keyframe.
+    /// The slot waits for a keyframe then. The switch to a permitted layer would go on until that
+    /// layer's keyframe, or to the next whole picture, which a publisher may withhold.
     @discardableResult
     mutating func stopAboveCaps(
         _ slot: SlotIndex,
-        at target: LayerTarget?,
         _ transports: borrowing Transports,
         _ receiver: borrowing Receiver
     ) -> Bool {
-        guard let encoding = slots[slot].encodingForwarded,
-            isAboveCaps(slot, spatialSent(slot, of: encoding, receiver), of: encoding, receiver)
-        else { return false }
-        let span = slots[slot].rewriter.current
-        if let target, target.encoding == encoding, span.encoding.value == encoding,
-            receiver.encodings[encoding].nestsLayers
-        {
-            slots[slot].rewriter.turn(
-                to: LayerPoint(spatial: target.spatial, temporal: span.point.temporal),
-                from: slots[slot].rewriter.highest + 1,
-                after: &slotRecords[slot].earlier
-            )
-            slots[slot].isLayerNoted = false
-        } else {
-            slots[slot].source = .waiting
-            dropPaced(of: slot, transports)
-        }
+        guard isSentAboveCaps(slot, receiver) else { return false }
+        slots[slot].source = .waiting
+        dropPaced(of: slot, transports)
         return true
     }
 
+    private func isSentAboveCaps(_ slot: SlotIndex, _ receiver: borrowing Receiver) -> Bool {
+        guard let encoding = slots[slot].encodingForwarded else { return false }
+        let span = slots[slot].rewriter.current
+        // A warm picture that is on its way has the lowest layers only.
+        let spatial = span.encoding.value == encoding ? span.point.spatial : 0
+        return isAboveCaps(slot, spatial, of: encoding, receiver)
+    }
+
+    /// Whether a role forbids a slot pictures of an encoding up to this spatial layer.
     private func isAboveCaps(
         _ slot: SlotIndex,
         _ spatial: UInt8,
         of encoding: EncodingIndex,
         _ receiver: borrowing Receiver
     ) -> Bool {
-        let size = receiver.encodings[encoding].layers.size(of: spatial)
+        let highest = receiver.encodings[encoding].layers.highest.spatial
+        let size = receiver.encodings[encoding].layers.size(of: min(spatial, highest))
         let publication = receiver.encodings[encoding].publication
         return !receiver.publications[publication].configuration.cap.admits(size)
             || !slotRecords[slot].roleCap.admits(size)
-    }
-
-    /// Returns the highest spatial layer of an encoding that a slot is sent.
-    private func spatialSent(
-        _ slot: SlotIndex,
-        of encoding: EncodingIndex,
-        _ receiver: borrowing Receiver
-    ) -> UInt8 {
-        let highest = receiver.encodings[encoding].layers.highest.spatial
-        let span = slots[slot].rewriter.current
-        return span.encoding.value == encoding ? min(span.point.spatial, highest) : highest
     }
 
     /// Returns the target's layers, or the maximum where the target includes the highest ones.
@@ -181,24 +164,21 @@ extension Forwarder {
         }
     }
 
-    /// Sends nothing to subscribers whose picture is larger than the publisher's role permits, until
-    /// layers are selected again.
-    mutating func holdViewersAboveCap(
+    /// Sends nothing to subscribers whose picture is larger than a role permits, until layers are
+    /// selected again.
+    mutating func holdViewersAboveCaps(
         of publication: PublicationIndex,
+        _ transports: borrowing Transports,
         _ receiver: borrowing Receiver
     ) {
-        for position in 0..<receiver.publications[publication].encodings.count {
-            let encoding = receiver.publications[publication].encodings[position]
-            guard receiver.isPictureAboveCap(encoding) else { continue }
-            for index in 0..<receiver.publications[publication].subscribers.count {
-                let slot = receiver.publications[publication].subscribers[index]
-                guard slots[slot].isOpen,
-                    slotRecords[slot].target?.encoding == encoding
-                        || slots[slot].encodingForwarded == encoding
-                else { continue }
-                slotRecords[slot].target = nil
-                slots[slot].source = .waiting
-            }
+        for index in 0..<receiver.publications[publication].subscribers.count {
+            let slot = receiver.publications[publication].subscribers[index]
+            stopAboveCaps(slot, transports, receiver)
+            guard slots[slot].isOpen, let target = slotRecords[slot].target,
+                isAboveCaps(slot, slots[slot].point.spatial, of: target.encoding, receiver)
+            else { continue }
+            slotRecords[slot].target = nil
+            slots[slot].source = .waiting
         }
     }
 

@@ -56,6 +56,24 @@ extension Receiver {
         }
     }
 
+    /// Takes layers off the offer whose pictures are now larger than the cap of the publisher's
+    /// role.
+    mutating func withdrawAboveCap(of publication: PublicationIndex) {
+        let cap = publications[publication].configuration.cap
+        var kept = 0
+        for index in 0..<publications[publication].options.count {
+            let option = publications[publication].options[index]
+            let spatial = option.target.spatial
+            let size = encodings[option.target.encoding].layers.size(of: spatial)
+            guard cap.admits(size) else { continue }
+            publications[publication].options[kept] = option
+            kept &+= 1
+        }
+        guard kept < publications[publication].options.count else { return }
+        publications[publication].options.removeAll(from: kept)
+        publications[publication].aboveCap = kept == 0 ? .all : .some
+    }
+
     /// Whether an encoding's whole picture is larger than the cap of the publisher's role.
     func isPictureAboveCap(_ encoding: EncodingIndex) -> Bool {
         let highest = encodings[encoding].layers.highest.spatial

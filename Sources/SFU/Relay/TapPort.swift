@@ -65,13 +65,18 @@ package struct TapPacket: Sendable {
 package struct TapPort: ~Copyable {
     /// Mirror state that decides whether packets are read.
     fileprivate struct State {
+        /// Spatial layers that the cap of the publisher's role forbids, or did after the last
+        /// keyframe.
+        struct LeftOut {
+            var lowest: UInt8
+            /// Whether a keyframe has come since they were forbidden.
+            var mayEnd = false
+        }
+
         var mirror: Mirror
         var openedAt = Instant(nanoseconds: 0)
-        /// Whether pictures were left out since the last packet that was read, which those after
-        /// them may need.
-        var hasGap = false
-        /// Whether higher layers of the same pictures were left out, which later ones may need.
-        var isReduced = false
+        /// Layers that are left out, by the encoding's position.
+        var leftOut: [UInt8: LeftOut] = [:]
     }
 
     private var port: RelayPort
@@ -89,9 +94,9 @@ package struct TapPort: ~Copyable {
         }
         mirrors[id]?.mirror = mirror
         mirrors[id]?.mirror.open = old.mirror.open
-        if old.isReduced, old.mirror.configuration.cap != mirror.configuration.cap {
-            mirrors[id]?.hasGap = true
-            mirrors[id]?.isReduced = false
+        if old.mirror.configuration.cap != mirror.configuration.cap {
+            // A reader that gets nothing at all would not ask for a keyframe.
+            mirrors[id]?.leftOut = old.leftOut.filter { $0.value.lowest > 0 }
         }
         gate(id, open: mirror.open, at: now)
     }
@@ -147,13 +152,11 @@ package struct TapPort: ~Copyable {
             message.info.arrival > state.openedAt,
             let codec = state.codec(of: message.info.payloadType)
         else { return nil }
-        let spatial = LayerPoint(index: Int(message.info.layer)).spatial
-        let cap = state.mirror.configuration.cap
-        let isAboveCap = codec.kind == .video && !cap.admits(message.size)
-        if isAboveCap, spatial == 0 {
-            mirrors[message.target]?.hasGap = true
-            return nil
-        }
+        let leftOut = lowestLeftOut(message, codec)
+        // The numbers tell that a picture is missing.
+        guard leftOut != 0 else { return nil }
+        let isLeftOut =
+            leftOut.map { LayerPoint(index: Int(message.info.layer)).spatial >= $0 } ?? false
         let length = min(Int(message.length), scratch.count)
         copy(length, from: other)
         let start = Int(message.info.payloadOffset) + Int(message.info.primaryOffset)
@@ -164,25 +167,42 @@ package struct TapPort: ~Copyable {
             number: message.info.number,
             timestamp: message.info.timestamp,
             arrival: message.info.arrival,
-            payload: isAboveCap ? [] : Array(scratch[start..<length])
+            payload: isLeftOut ? [] : Array(scratch[start..<length])
         )
         packet.position = Int(message.position)
         packet.best = message.best == RelayMessage.noPosition ? nil : Int(message.best)
         packet.epoch = message.info.epoch
         packet.captured = message.captured.map { ($0.instant, $0.timestamp) }
-        packet.isKeyframeStart = message.info.flags.contains(.keyframeStart) && !isAboveCap
+        packet.isKeyframeStart = message.info.flags.contains(.keyframeStart) && !isLeftOut
         packet.isMarked = message.info.flags.contains(.marker)
-        packet.isPadding = message.info.flags.contains(.skipped) || isAboveCap
-        packet.followsGap = message.followsGap || state.hasGap
-        mirrors[message.target]?.hasGap = false
-        if isAboveCap { mirrors[message.target]?.isReduced = true }
-        packet.width = Int(message.width)
-        packet.height = Int(message.height)
-        if cap.width ?? cap.height != nil {
-            packet.width = Int(message.size.width)
-            packet.height = Int(message.size.height)
+        if let leftOut {
+            let highest = LayerPoint(spatial: leftOut - 1, temporal: 3)
+            packet.isMarked = message.info.marks.contains(highest)
         }
+        packet.isPadding = message.info.flags.contains(.skipped) || isLeftOut
+        packet.followsGap = message.followsGap
+        packet.width = Int(leftOut == nil ? message.width : message.size.width)
+        packet.height = Int(leftOut == nil ? message.height : message.size.height)
         return packet
+    }
+
+    /// Returns the lowest spatial layer of a packet's encoding that is left out, if any is; 0 if
+    /// all are.
+    ///
+    /// Later pictures refer to what was left out, so a layer that is permitted again comes from a
+    /// keyframe on.
+    private mutating func lowestLeftOut(_ message: RelayMessage, _ codec: Codec) -> UInt8? {
+        guard codec.kind == .video, let state = mirrors[message.target] else { return nil }
+        let spatial = LayerPoint(index: Int(message.info.layer)).spatial
+        var known = state.leftOut[message.position]
+        if spatial == 0, message.info.flags.contains(.keyframeStart) { known?.mayEnd = true }
+        if !state.mirror.configuration.cap.admits(message.size) {
+            known = State.LeftOut(lowest: min(known?.lowest ?? spatial, spatial))
+        } else if let layers = known, layers.mayEnd, spatial >= layers.lowest {
+            known = nil
+        }
+        mirrors[message.target]?.leftOut[message.position] = known
+        return known?.lowest
     }
 
     /// Asks a publication's home for a keyframe of one of its encodings.

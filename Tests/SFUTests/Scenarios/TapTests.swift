@@ -93,8 +93,77 @@ struct TapTests {
         #expect(story.packets.count == 5)
         story.tap.mirror(Story.mirror(open: true), at: story.now)
         story.send(12..<15)
-        // Pictures refer to those that were left out.
-        #expect(story.packets.dropFirst(5).map(\.followsGap) == [true, false, false])
+        // Their numbers show what was left out, so that a keyframe is asked for.
+        let first = try #require(story.packets.first).number
+        #expect(story.packets.dropFirst(5).map { $0.number - first } == [12, 13, 14])
+    }
+
+    /// A home that writes pictures of three spatial layers into a tap's ring.
+    private struct Layered: ~Copyable {
+        private let mesh = RelayMesh(workers: 2)
+        private var home: RelayPort
+        var tap: TapPort
+        private var number: Int64 = 0
+
+        init() {
+            home = mesh.port(of: 0)
+            tap = TapPort(mesh.port(of: 1))
+        }
+
+        /// Sends a picture, and returns its packets as they are read.
+        mutating func picture(isKeyframe: Bool) -> [TapPacket] {
+            let mirror = Story.mirror(open: true)
+            for (spatial, width) in [UInt16(320), 640, 1_280].enumerated() {
+                var message = RelayMessage(
+                    .packet,
+                    to: mirror.configuration.id,
+                    from: mirror.home.publication,
+                    position: 0
+                )
+                let layer = LayerPoint(spatial: UInt8(spatial), temporal: 0)
+                number += 1
+                message.length = 20
+                message.layerSize = LayerSize(width: width, height: width * 9 / 16)
+                (message.width, message.height) = (1_280, 720)
+                message.info.number = number
+                message.info.arrival = Instant(nanoseconds: 1)
+                message.info.payloadType = 96
+                message.info.payloadOffset = 12
+                message.info.layer = layer.rawValue
+                message.info.marks = LayerPoints(spatial: layer.spatial)
+                message.info.flags = isKeyframe && spatial == 0 ? .keyframeStart : []
+                if spatial == 2 { message.info.flags.insert(.marker) }
+                let bytes = [UInt8](repeating: 7, count: 20)
+                _ = home.write(message, bytes.span, to: 1)
+            }
+            _ = home.publish(to: 1)
+            var packets: [TapPacket] = []
+            tap.receive { packets.append($0) }
+            return packets
+        }
+    }
+
+    @Test func `R-1 spatial layers above the cap are padding until a keyframe after it`() {
+        var story = Layered()
+        var capped = Story.mirror(open: true)
+        capped.configuration.cap = LayerCap(width: 640, height: 360)
+        story.tap.mirror(capped, at: Instant(nanoseconds: 0))
+        for isKeyframe in [true, false] {
+            let packets = story.picture(isKeyframe: isKeyframe)
+            #expect(packets.map(\.isPadding) == [false, false, true])
+            #expect(packets.map(\.payload.isEmpty) == [false, false, true])
+        }
+        let reduced = story.picture(isKeyframe: false)
+        #expect(reduced.map(\.isMarked) == [false, true, false])
+        #expect(reduced.map(\.width) == [320, 640, 1_280])
+        story.tap.mirror(Story.mirror(open: true), at: Instant(nanoseconds: 0))
+        // The highest layer refers to what was left out of it.
+        let before = story.picture(isKeyframe: false)
+        #expect(before.map(\.isPadding) == [false, false, true])
+        for isKeyframe in [true, false] {
+            let packets = story.picture(isKeyframe: isKeyframe)
+            #expect(packets.map(\.isPadding) == [false, false, false])
+        }
     }
 
     @Test func `packets of other or removed mirrors are not read`() throws {
