@@ -75,7 +75,7 @@ extension LayerAllocator {
         _ forwarder: inout Forwarder
     ) {
         guard receiver.publications[publication].refreshes.mayRefresh(at: now) else {
-            // What a role forbids does not wait for it.
+            // Pictures that a role forbids are not left to it.
             receiver.withdrawAboveCap(of: publication)
             forwarder.holdViewersAboveCaps(of: publication, transports, receiver)
             return receiver.scheduleReview(of: publication, at: now, &transports)
