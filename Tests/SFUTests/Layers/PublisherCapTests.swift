@@ -170,7 +170,7 @@ struct PublisherCapTests {
         let before = call.send(width: isCappedLater ? 1_280 : 640)
         #expect(before > 50)
         if isCappedLater { call.call.apply(.limit(Self.publication, cap)) }
-        // What the lower encoding sends, and its warm picture, are within the cap.
+        // The lower encoding and its warm picture are within the cap.
         let after = call.send(width: 1_280)
         #expect(after < 35)
         #expect(call.call.core.explain(Self.slot, at: call.call.now)?.limit == .role)
