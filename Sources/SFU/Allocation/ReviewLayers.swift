@@ -75,7 +75,7 @@ extension LayerAllocator {
         _ forwarder: inout Forwarder
     ) {
         guard receiver.publications[publication].refreshes.mayRefresh(at: now) else {
-            // Pictures that a role forbids are not left to it.
+            // Pictures that a role forbids do not wait for the review.
             receiver.withdrawAboveCap(of: publication)
             forwarder.holdViewersAboveCaps(of: publication, transports, receiver)
             return receiver.scheduleReview(of: publication, at: now, &transports)
